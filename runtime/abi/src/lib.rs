@@ -1,0 +1,1 @@
+//! The C ABI of executorch-runtime: every type and function that crosses a library boundary.

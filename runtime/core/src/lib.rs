@@ -1,0 +1,1 @@
+//! Program loader and executor: libexecutorch.so.1.

@@ -1,0 +1,1 @@
+//! Packed matrix products and convolutions for several instruction sets, over plain slices.

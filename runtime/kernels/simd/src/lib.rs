@@ -1,0 +1,1 @@
+//! Vectorised element-wise mathematics and reductions over plain slices.

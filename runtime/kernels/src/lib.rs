@@ -1,0 +1,1 @@
+//! CPU operators: libexecutorch_kernels_optimized.so.1.

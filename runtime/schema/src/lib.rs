@@ -1,0 +1,1 @@
+//! FlatBuffers readers of ExecuTorch's file formats.

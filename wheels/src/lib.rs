@@ -1,0 +1,1 @@
+//! Wheels, their audit and their indexes.
