@@ -11,20 +11,16 @@
 //!
 //! The generated accessors are only sound on bytes that `flatbuffers::root_with_opts` accepted.
 
-/// `.pte`: programs.
-pub mod program {
-    #[allow(warnings, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
-    #[rustfmt::skip]
-    #[path = "../generated/program_generated.rs"]
-    mod generated;
-    pub use generated::executorch_flatbuffer::*;
-}
+#[allow(warnings, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+#[rustfmt::skip]
+#[path = "generated/flat_tensor_generated.rs"]
+mod flat_tensor_generated;
+#[allow(warnings, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+#[rustfmt::skip]
+#[path = "generated/program_generated.rs"]
+mod program_generated;
 
 /// `.ptd`: named tensors and blobs.
-pub mod flat_tensor {
-    #[allow(warnings, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
-    #[rustfmt::skip]
-    #[path = "../generated/flat_tensor_generated.rs"]
-    mod generated;
-    pub use generated::flat_tensor_flatbuffer::*;
-}
+pub use flat_tensor_generated::flat_tensor_flatbuffer as flat_tensor;
+/// `.pte`: programs.
+pub use program_generated::executorch_flatbuffer as program;
