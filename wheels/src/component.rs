@@ -1,0 +1,103 @@
+//! The files of a wheel that are built from crates: `wheels/components.toml`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+/// All components by name.
+pub type Components = BTreeMap<String, Component>;
+
+/// One component; `wheels/components.toml` says what each field means.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[expect(
+    missing_docs,
+    reason = "documented once, at the head of components.toml"
+)]
+pub struct Component {
+    pub package: String,
+    pub cargo_file: String,
+    pub path: String,
+    #[serde(default)]
+    pub needs: Vec<String>,
+    pub exports: Exports,
+    #[serde(default = "yes")]
+    pub unload: bool,
+    #[serde(default)]
+    pub registers: bool,
+    #[serde(default)]
+    pub cmake: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Which symbols a component may export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exports {
+    /// The C ABI: `et_*`, with a symbol version.
+    Et,
+    /// A Python module's entry point: `PyInit_*`.
+    Python,
+    /// Nothing: the library works through its static initialiser.
+    None,
+}
+
+impl Exports {
+    /// The linker's version script, relative to `wheels/`.
+    pub fn version_script(self) -> &'static str {
+        match self {
+            Self::Et => "exports/et.map",
+            Self::Python => "exports/python.map",
+            Self::None => "exports/none.map",
+        }
+    }
+
+    /// Whether a symbol may be exported.
+    pub fn allows(self, symbol: &str) -> bool {
+        match self {
+            Self::Et => symbol.starts_with("et_"),
+            Self::Python => symbol.starts_with("PyInit_"),
+            Self::None => false,
+        }
+    }
+}
+
+impl Component {
+    /// The file's own name.
+    pub fn file_name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    /// The SONAME, which is the file name; extension modules, which nothing links to, have none.
+    pub fn soname(&self) -> Option<&str> {
+        (self.exports != Exports::Python).then(|| self.file_name())
+    }
+
+    /// The one RUNPATH entry that finds the libraries in `lib/`, or none for a component that needs none.
+    pub fn runpath(&self) -> Option<&'static str> {
+        if self.needs.is_empty() {
+            None
+        } else if self.path.starts_with("lib/") {
+            Some("$ORIGIN")
+        } else {
+            Some("$ORIGIN/lib")
+        }
+    }
+}
+
+/// Reads `components.toml`.
+pub fn load(path: &Path) -> Result<Components> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&text).with_context(|| path.display().to_string())
+}
+
+/// Reads the text of a `components.toml`.
+pub fn parse(text: &str) -> Result<Components> {
+    Ok(toml::from_str(text)?)
+}
