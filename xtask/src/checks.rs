@@ -1,8 +1,8 @@
 //! `cargo xtask test`: the suites that CI runs, and their sum.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 #[derive(Default)]
@@ -12,16 +12,13 @@ struct Tally {
 }
 
 /// Runs every suite, prints the sum, and fails if anything failed.
-pub fn run() -> Result<()> {
+pub fn run() -> Result<ExitCode> {
     let mut tally = Tally::default();
     check(&mut tally, "format", &["fmt", "--all", "--check"])?;
     check(&mut tally, "lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     cargo_test(&mut tally)?;
     println!("{} passed, {} failed", tally.passed, tally.failed);
-    if tally.failed > 0 {
-        bail!("{} checks or tests failed", tally.failed);
-    }
-    Ok(())
+    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// One command that counts as one test.

@@ -11,11 +11,11 @@
 //!
 //! The generated accessors are only sound on bytes that `flatbuffers::root_with_opts` accepted.
 
-#[allow(warnings, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+#[allow(warnings, unsafe_op_in_unsafe_fn, missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 #[rustfmt::skip]
 #[path = "generated/flat_tensor_generated.rs"]
 mod flat_tensor_generated;
-#[allow(warnings, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+#[allow(warnings, unsafe_op_in_unsafe_fn, missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 #[rustfmt::skip]
 #[path = "generated/program_generated.rs"]
 mod program_generated;
