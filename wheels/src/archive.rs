@@ -40,11 +40,7 @@ pub fn read(bytes: &[u8]) -> io::Result<Vec<Entry>> {
         let mut data = Vec::new();
         file.read_to_end(&mut data)?;
         let executable = file.unix_mode().is_some_and(|mode| mode & 0o111 != 0);
-        entries.push(Entry {
-            path: file.name().to_owned(),
-            data,
-            executable,
-        });
+        entries.push(Entry { path: file.name().to_owned(), data, executable });
     }
     Ok(entries)
 }
@@ -55,16 +51,8 @@ mod tests {
 
     fn sample() -> Vec<Entry> {
         vec![
-            Entry {
-                path: "a/lib.so".into(),
-                data: vec![7; 10_000],
-                executable: true,
-            },
-            Entry {
-                path: "b.txt".into(),
-                data: b"text".to_vec(),
-                executable: false,
-            },
+            Entry { path: "a/lib.so".into(), data: vec![7; 10_000], executable: true },
+            Entry { path: "b.txt".into(), data: b"text".to_vec(), executable: false },
         ]
     }
 

@@ -19,9 +19,7 @@ const SYSTEM: [&str; 7] = [
 
 /// Checks the library `data` of component `name`; an empty list means that it passed.
 pub fn library(name: &str, data: &[u8], row: &Row, components: &Components) -> Result<Vec<String>> {
-    let Some(component) = components.get(name) else {
-        anyhow::bail!("unknown component `{name}`")
-    };
+    let Some(component) = components.get(name) else { anyhow::bail!("unknown component `{name}`") };
     let facts = elf::read(data)?;
     let mut findings = Vec::new();
     identity(&facts, component, row, &mut findings);
@@ -32,26 +30,12 @@ pub fn library(name: &str, data: &[u8], row: &Row, components: &Components) -> R
     if size > budget {
         findings.push(format!("size: {size} bytes, budget {budget}"));
     }
-    for trace in [
-        "/.cargo/",
-        "/.rustup/",
-        "/target/",
-        "/root/",
-        "/home/",
-        "/tmp/",
-        "index.crates.io",
-    ] {
-        if data
-            .windows(trace.len())
-            .any(|window| window == trace.as_bytes())
-        {
+    for trace in ["/.cargo/", "/.rustup/", "/target/", "/root/", "/home/", "/tmp/", "index.crates.io"] {
+        if data.windows(trace.len()).any(|window| window == trace.as_bytes()) {
             findings.push(format!("build path: the file contains `{trace}`; remap it"));
         }
     }
-    Ok(findings
-        .into_iter()
-        .map(|finding| format!("{}: {finding}", component.path))
-        .collect())
+    Ok(findings.into_iter().map(|finding| format!("{}: {finding}", component.path)).collect())
 }
 
 fn identity(facts: &Facts, component: &Component, row: &Row, findings: &mut Vec<String>) {
@@ -60,70 +44,34 @@ fn identity(facts: &Facts, component: &Component, row: &Row, findings: &mut Vec<
         System::Aarch64 => object::elf::EM_AARCH64,
     };
     if facts.machine != machine {
-        findings.push(format!(
-            "machine: expected {machine}, found {}",
-            facts.machine
-        ));
+        findings.push(format!("machine: expected {machine}, found {}", facts.machine));
     }
     if component.soname().is_some() && facts.soname.as_deref() != component.soname() {
-        findings.push(format!(
-            "SONAME: expected {:?}, found {:?}",
-            component.soname(),
-            facts.soname
-        ));
+        findings.push(format!("SONAME: expected {:?}, found {:?}", component.soname(), facts.soname));
     }
     if facts.rpath.is_some() {
         findings.push("DT_RPATH: use DT_RUNPATH".into());
     }
     if facts.runpath.as_deref() != component.runpath() {
-        findings.push(format!(
-            "RUNPATH: expected {:?}, found {:?}",
-            component.runpath(),
-            facts.runpath
-        ));
+        findings.push(format!("RUNPATH: expected {:?}, found {:?}", component.runpath(), facts.runpath));
     }
     if facts.nodelete == component.unload {
-        findings.push(format!(
-            "NODELETE: expected {}, found {}",
-            !component.unload, facts.nodelete
-        ));
+        findings.push(format!("NODELETE: expected {}, found {}", !component.unload, facts.nodelete));
     }
     if component.registers && facts.initializers == 0 {
         findings.push("registers: no static initialiser in .init_array".into());
     }
-    for symbol in facts
-        .exports
-        .iter()
-        .filter(|symbol| !component.exports.allows(symbol))
-    {
-        findings.push(format!(
-            "export: `{symbol}` is not allowed by {}",
-            component.exports.version_script()
-        ));
+    for symbol in facts.exports.iter().filter(|symbol| !component.exports.allows(symbol)) {
+        findings.push(format!("export: `{symbol}` is not allowed by {}", component.exports.version_script()));
     }
 }
 
-fn closure(
-    facts: &Facts,
-    component: &Component,
-    components: &Components,
-    findings: &mut Vec<String>,
-) {
-    let siblings: Vec<&str> = component
-        .needs
-        .iter()
-        .filter_map(|need| components.get(need))
-        .map(Component::file_name)
-        .collect();
-    for needed in facts
-        .needed
-        .iter()
-        .filter(|needed| !SYSTEM.contains(&needed.as_str()))
-    {
+fn closure(facts: &Facts, component: &Component, components: &Components, findings: &mut Vec<String>) {
+    let siblings: Vec<&str> =
+        component.needs.iter().filter_map(|need| components.get(need)).map(Component::file_name).collect();
+    for needed in facts.needed.iter().filter(|needed| !SYSTEM.contains(&needed.as_str())) {
         if !siblings.contains(&needed.as_str()) {
-            findings.push(format!(
-                "NEEDED: {needed} is neither a system library nor in `needs`"
-            ));
+            findings.push(format!("NEEDED: {needed} is neither a system library nor in `needs`"));
         }
     }
 }
@@ -132,24 +80,17 @@ fn closure(
 pub fn resolution(libraries: &[(&str, Facts)], components: &Components) -> Vec<String> {
     let mut findings = Vec::new();
     for (name, facts) in libraries {
-        let needs = components
-            .get(*name)
-            .map_or(&[][..], |component| component.needs.as_slice());
+        let needs = components.get(*name).map_or(&[][..], |component| component.needs.as_slice());
         let provided = |symbol: &String| {
             let provider = |(other, facts): &(&str, Facts)| {
                 needs.iter().any(|need| need == other) && facts.exports.contains(symbol)
             };
             libraries.iter().any(provider)
         };
-        let imports = facts
-            .imports
-            .iter()
-            .filter(|import| import.starts_with("et_"));
+        let imports = facts.imports.iter().filter(|import| import.starts_with("et_"));
         let missing = imports.filter(|import| !provided(import));
         findings.extend(
-            missing.map(|import| {
-                format!("{name}: `{import}` is exported by no library that it needs")
-            }),
+            missing.map(|import| format!("{name}: `{import}` is exported by no library that it needs")),
         );
     }
     findings
@@ -185,14 +126,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.c"), source).unwrap();
         let mut cc = Command::new("cc");
-        cc.current_dir(dir.path())
-            .args(["-shared", "-fPIC", "-s", "a.c", "-o", "a.so"])
-            .args(flags);
+        cc.current_dir(dir.path()).args(["-shared", "-fPIC", "-s", "a.c", "-o", "a.so"]).args(flags);
         assert!(cc.status().unwrap().success());
         let data = std::fs::read(dir.path().join("a.so")).unwrap();
-        library("runtime", &data, row, &components)
-            .unwrap()
-            .join("\n")
+        library("runtime", &data, row, &components).unwrap().join("\n")
     }
 
     const SONAME: &str = "-Wl,-soname,libexecutorch.so.1";
@@ -206,38 +143,14 @@ mod tests {
     fn each_fault_is_found() {
         let big = "const char et_big[3000000] = {1};";
         for (source, flags, message) in [
-            (
-                "int et_a;",
-                &["-Wl,-soname,other.so"][..],
-                "SONAME: expected",
-            ),
-            (
-                "int et_a;",
-                &[SONAME, "-Wl,--disable-new-dtags,-rpath,/opt"],
-                "DT_RPATH",
-            ),
-            (
-                "int et_a;",
-                &[SONAME, "-Wl,--enable-new-dtags,-rpath,/opt"],
-                "RUNPATH: expected None",
-            ),
+            ("int et_a;", &["-Wl,-soname,other.so"][..], "SONAME: expected"),
+            ("int et_a;", &[SONAME, "-Wl,--disable-new-dtags,-rpath,/opt"], "DT_RPATH"),
+            ("int et_a;", &[SONAME, "-Wl,--enable-new-dtags,-rpath,/opt"], "RUNPATH: expected None"),
             ("int et_a; int other;", &[SONAME], "export: `other`"),
-            (
-                "int et_a;",
-                &[SONAME, "-Wl,-z,nodelete"],
-                "NODELETE: expected false",
-            ),
+            ("int et_a;", &[SONAME, "-Wl,-z,nodelete"], "NODELETE: expected false"),
             (big, &[SONAME], "size: "),
-            (
-                "const char *et_a = \"/root/src/x.c\";",
-                &[SONAME],
-                "build path",
-            ),
-            (
-                "int et_a;",
-                &[SONAME, "-Wl,--no-as-needed", "-lgcc_s"],
-                "NEEDED: libgcc_s.so.1",
-            ),
+            ("const char *et_a = \"/root/src/x.c\";", &[SONAME], "build path"),
+            ("int et_a;", &[SONAME, "-Wl,--no-as-needed", "-lgcc_s"], "NEEDED: libgcc_s.so.1"),
         ] {
             let findings = audit(source, flags);
             assert!(findings.contains(message), "{message} not in: {findings}");
@@ -246,10 +159,8 @@ mod tests {
 
     #[test]
     fn newer_glibc_is_refused() {
-        let needs = |version: &str| Facts {
-            versions: vec![version.into(), "ET_1".into()],
-            ..Facts::default()
-        };
+        let needs =
+            |version: &str| Facts { versions: vec![version.into(), "ET_1".into()], ..Facts::default() };
         assert!(ceiling(&needs("GLIBC_2.28"), "2.28").is_empty());
         assert!(ceiling(&needs("GLIBC_2.2.5"), "2.28").is_empty());
         for version in ["GLIBC_2.29", "GLIBC_3.0", "GLIBC_PRIVATE", "GLIBCXX_3.4"] {
@@ -260,14 +171,8 @@ mod tests {
     #[test]
     fn unresolved_imports_are_found() {
         let components = crate::component::parse(include_str!("../components.toml")).unwrap();
-        let core = |symbol: &str| Facts {
-            exports: vec![symbol.into()],
-            ..Facts::default()
-        };
-        let kernels = || Facts {
-            imports: vec!["et_register".into()],
-            ..Facts::default()
-        };
+        let core = |symbol: &str| Facts { exports: vec![symbol.into()], ..Facts::default() };
+        let kernels = || Facts { imports: vec!["et_register".into()], ..Facts::default() };
         let set = |symbol| [("runtime", core(symbol)), ("kernels_optimized", kernels())];
         assert!(resolution(&set("et_register"), &components).is_empty());
         assert_eq!(resolution(&set("et_other"), &components).len(), 1);

@@ -12,10 +12,7 @@ pub type Components = BTreeMap<String, Component>;
 /// One component; `wheels/components.toml` says what each field means.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[expect(
-    missing_docs,
-    reason = "documented once, at the head of components.toml"
-)]
+#[expect(missing_docs, reason = "documented once, at the head of components.toml")]
 pub struct Component {
     pub package: String,
     pub cargo_file: String,
@@ -92,8 +89,7 @@ impl Component {
 
 /// Reads `components.toml`.
 pub fn load(path: &Path) -> Result<Components> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     parse(&text).with_context(|| path.display().to_string())
 }
 

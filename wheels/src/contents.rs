@@ -8,12 +8,7 @@ use anyhow::{Context, Result};
 use crate::archive::Entry;
 
 /// Adds the files below `from` that `keep` accepts, under `to`.
-pub fn add(
-    entries: &mut Vec<Entry>,
-    from: &Path,
-    to: &str,
-    keep: &dyn Fn(&str) -> bool,
-) -> Result<()> {
+pub fn add(entries: &mut Vec<Entry>, from: &Path, to: &str, keep: &dyn Fn(&str) -> bool) -> Result<()> {
     if !from.is_dir() {
         return Ok(());
     }
@@ -24,11 +19,7 @@ pub fn add(
         if item.file_type()?.is_dir() {
             add(entries, &item.path(), &path, keep)?;
         } else if keep(&name) {
-            entries.push(Entry {
-                path,
-                data: fs::read(item.path())?,
-                executable: false,
-            });
+            entries.push(Entry { path, data: fs::read(item.path())?, executable: false });
         }
     }
     Ok(())

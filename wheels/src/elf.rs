@@ -41,16 +41,9 @@ pub fn read(data: &[u8]) -> Result<Facts> {
     let header = FileHeader64::<Endianness>::parse(data).context("not a 64-bit ELF file")?;
     let endian = header.endian()?;
     let sections = header.sections(endian, data)?;
-    let mut facts = Facts {
-        machine: header.e_machine(endian),
-        ..Facts::default()
-    };
+    let mut facts = Facts { machine: header.e_machine(endian), ..Facts::default() };
     let symbols = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
-    for symbol in symbols
-        .iter()
-        .skip(1)
-        .filter(|symbol| symbol.st_bind() != elf::STB_LOCAL)
-    {
+    for symbol in symbols.iter().skip(1).filter(|symbol| symbol.st_bind() != elf::STB_LOCAL) {
         let name = String::from_utf8_lossy(symbol.name(endian, symbols.strings())?).into_owned();
         if !symbol.is_undefined(endian) {
             // The symbol that stands for a version node is absolute and no interface.
@@ -66,27 +59,17 @@ pub fn read(data: &[u8]) -> Result<Facts> {
         while let Some((_, mut versions)) = needs.next()? {
             while let Some(version) = versions.next()? {
                 let name = version.name(endian, strings)?;
-                facts
-                    .versions
-                    .push(String::from_utf8_lossy(name).into_owned());
+                facts.versions.push(String::from_utf8_lossy(name).into_owned());
             }
         }
     }
     if let Some((entries, link)) = sections.dynamic(endian, data)? {
         let strings = sections.strings(endian, data, link)?;
         for entry in entries {
-            dynamic(
-                &mut facts,
-                entry.d_tag(endian),
-                entry.d_val(endian),
-                strings,
-            )?;
+            dynamic(&mut facts, entry.d_tag(endian), entry.d_val(endian), strings)?;
         }
     }
-    for section in sections
-        .iter()
-        .filter(|section| section.sh_type(endian) == elf::SHT_INIT_ARRAY)
-    {
+    for section in sections.iter().filter(|section| section.sh_type(endian) == elf::SHT_INIT_ARRAY) {
         facts.initializers += section.sh_size(endian) / 8;
     }
     Ok(facts)
@@ -95,9 +78,7 @@ pub fn read(data: &[u8]) -> Result<Facts> {
 fn dynamic(facts: &mut Facts, tag: u64, value: u64, strings: StringTable<'_>) -> Result<()> {
     let text = || -> Result<String> {
         let offset = u32::try_from(value).context("string offset")?;
-        let bytes = strings
-            .get(offset)
-            .map_err(|()| anyhow::anyhow!("a dynamic entry names no string"))?;
+        let bytes = strings.get(offset).map_err(|()| anyhow::anyhow!("a dynamic entry names no string"))?;
         Ok(String::from_utf8_lossy(bytes).into_owned())
     };
     match u32::try_from(tag).unwrap_or(0) {

@@ -51,10 +51,7 @@ impl Metadata<'_> {
         for dependency in self.dependencies {
             head.push_str(&format!("Requires-Dist: {dependency}\n"));
         }
-        format!(
-            "{head}Description-Content-Type: text/markdown\n\n{}",
-            self.description
-        )
+        format!("{head}Description-Content-Type: text/markdown\n\n{}", self.description)
     }
 }
 
@@ -65,10 +62,7 @@ pub fn wheel(generator: &str, tag: &Tag) -> String {
 
 /// The text of `entry_points.txt` for console scripts (command and `module:function`).
 pub fn entry_points(scripts: &[(&str, &str)]) -> String {
-    let lines: String = scripts
-        .iter()
-        .map(|(command, target)| format!("{command} = {target}\n"))
-        .collect();
+    let lines: String = scripts.iter().map(|(command, target)| format!("{command} = {target}\n")).collect();
     format!("[console_scripts]\n{lines}")
 }
 
@@ -92,10 +86,7 @@ mod tests {
         let text = metadata.render();
         let (head, body) = text.split_once("\n\n").unwrap();
         assert_eq!(body, "# Title\n");
-        let dependencies: Vec<_> = head
-            .lines()
-            .filter(|line| line.starts_with("Requires-Dist"))
-            .collect();
+        let dependencies: Vec<_> = head.lines().filter(|line| line.starts_with("Requires-Dist")).collect();
         assert_eq!(dependencies, ["Requires-Dist: a>=1", "Requires-Dist: b"]);
         assert!(head.lines().all(|line| line.contains(": ")));
     }

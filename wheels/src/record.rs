@@ -5,10 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 /// The text of `RECORD` for `files` (path and bytes), which ends with its own entry, without digest, as the format asks.
-pub fn render<'a>(
-    files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
-    record_path: &str,
-) -> String {
+pub fn render<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>, record_path: &str) -> String {
     let mut text = String::new();
     for (path, data) in files {
         let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(data));
@@ -34,10 +31,7 @@ mod tests {
     #[test]
     fn known_digests() {
         // SHA-256 of the empty string and of "abc" (FIPS 180-4), in URL-safe base64.
-        let text = render(
-            [("a.py", &b""[..]), ("b,c.py", &b"abc"[..])],
-            "x.dist-info/RECORD",
-        );
+        let text = render([("a.py", &b""[..]), ("b,c.py", &b"abc"[..])], "x.dist-info/RECORD");
         assert_eq!(
             text,
             "a.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n\

@@ -55,11 +55,7 @@ impl System {
 impl Row {
     /// The wheel's tag.
     pub fn tag(&self) -> Tag {
-        Tag {
-            python: self.python.clone(),
-            abi: "abi3".into(),
-            platform: self.platform.clone(),
-        }
+        Tag { python: self.python.clone(), abi: "abi3".into(), platform: self.platform.clone() }
     }
 
     /// `cp310` as `3.10`.
@@ -71,29 +67,18 @@ impl Row {
     }
 
     fn check(&self, components: &Components) -> Result<()> {
-        let (major, minor) = crate::elf::dotted(&self.glibc).with_context(|| {
-            format!(
-                "glibc = \"{}\": expected a version such as 2.28",
-                self.glibc
-            )
-        })?;
+        let (major, minor) = crate::elf::dotted(&self.glibc)
+            .with_context(|| format!("glibc = \"{}\": expected a version such as 2.28", self.glibc))?;
         let platform = format!("manylinux_{major}_{minor}_{}", self.system.arch());
         if self.platform != platform {
-            bail!(
-                "platform = \"{}\": system and glibc call for {platform}",
-                self.platform
-            );
+            bail!("platform = \"{}\": system and glibc call for {platform}", self.platform);
         }
         self.requires_python()?;
         for (place, name) in self.components.iter().enumerate() {
-            let component = components.get(name).with_context(|| {
-                format!("component `{name}` is not declared in components.toml")
-            })?;
-            if let Some(need) = component
-                .needs
-                .iter()
-                .find(|need| !self.components[..place].contains(need))
-            {
+            let component = components
+                .get(name)
+                .with_context(|| format!("component `{name}` is not declared in components.toml"))?;
+            if let Some(need) = component.needs.iter().find(|need| !self.components[..place].contains(need)) {
                 bail!("component `{name}` needs `{need}`: name it earlier in `components`");
             }
             if !self.budget.contains_key(name) {
@@ -103,20 +88,14 @@ impl Row {
         if !self.budget.contains_key("wheel") {
             bail!("the wheel has no size budget");
         }
-        let stray = self
-            .budget
-            .keys()
-            .find(|key| *key != "wheel" && !self.components.contains(key));
-        stray.map_or(Ok(()), |key| {
-            bail!("budget names `{key}`, which the row does not ship")
-        })
+        let stray = self.budget.keys().find(|key| *key != "wheel" && !self.components.contains(key));
+        stray.map_or(Ok(()), |key| bail!("budget names `{key}`, which the row does not ship"))
     }
 }
 
 /// Reads and checks `rows.toml`.
 pub fn load(path: &Path, components: &Components) -> Result<Rows> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     parse(&text, components).with_context(|| path.display().to_string())
 }
 
@@ -124,8 +103,7 @@ pub fn load(path: &Path, components: &Components) -> Result<Rows> {
 pub fn parse(text: &str, components: &Components) -> Result<Rows> {
     let rows: Rows = toml::from_str(text)?;
     for (name, row) in &rows {
-        row.check(components)
-            .with_context(|| format!("row `{name}`"))?;
+        row.check(components).with_context(|| format!("row `{name}`"))?;
     }
     Ok(rows)
 }
@@ -147,19 +125,13 @@ mod tests {
 
     fn parse_with(from: &str, to: &str) -> Result<Rows> {
         assert!(ROWS.contains(from), "{from}");
-        parse(
-            &ROWS.replace(from, to),
-            &crate::component::parse(COMPONENTS).unwrap(),
-        )
+        parse(&ROWS.replace(from, to), &crate::component::parse(COMPONENTS).unwrap())
     }
 
     #[test]
     fn the_committed_rows_are_sound() {
         let rows = parse_with("[cpu]", "[cpu]").unwrap();
-        assert_eq!(
-            rows["cpu"].tag().to_string(),
-            "cp310-abi3-manylinux_2_28_x86_64"
-        );
+        assert_eq!(rows["cpu"].tag().to_string(), "cp310-abi3-manylinux_2_28_x86_64");
         assert_eq!(rows["cpu"].requires_python().unwrap(), "3.10");
         assert!(find(&rows, "gpu").unwrap_err().to_string().contains("cpu"));
     }
@@ -167,23 +139,11 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (from, to, message) in [
-            (
-                "publish = true",
-                "publish = true\nspeed = 3",
-                "unknown field `speed`",
-            ),
+            ("publish = true", "publish = true\nspeed = 3", "unknown field `speed`"),
             ("x86_64-linux", "riscv64-linux", "riscv64-linux"),
-            (
-                "glibc = \"2.28\"",
-                "glibc = \"2.34\"",
-                "manylinux_2_34_x86_64",
-            ),
+            ("glibc = \"2.28\"", "glibc = \"2.34\"", "manylinux_2_34_x86_64"),
             ("glibc = \"2.28\"", "glibc = \"new\"", "2.28"),
-            (
-                "\"runtime\", \"threadpool\",",
-                "\"threadpool\",",
-                "needs `runtime`",
-            ),
+            ("\"runtime\", \"threadpool\",", "\"threadpool\",", "needs `runtime`"),
             ("threadpool = 700_000", "other = 1", "no size budget"),
             ("wheel = 4_000_000", "", "wheel has no size budget"),
             ("\"python\"]", "\"python\", \"xnnpack\"]", "not declared"),

@@ -21,10 +21,7 @@ impl fmt::Display for Tag {
 
 /// A distribution's name as it stands in file names: runs of `-`, `_` and `.` become one `_`, in lower case.
 pub fn normalize(distribution: &str) -> String {
-    let parts: Vec<&str> = distribution
-        .split(['-', '_', '.'])
-        .filter(|part| !part.is_empty())
-        .collect();
+    let parts: Vec<&str> = distribution.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect();
     parts.join("_").to_ascii_lowercase()
 }
 
@@ -39,11 +36,8 @@ mod tests {
 
     #[test]
     fn file_name() {
-        let tag = Tag {
-            python: "cp310".into(),
-            abi: "abi3".into(),
-            platform: "manylinux_2_28_x86_64".into(),
-        };
+        let tag =
+            Tag { python: "cp310".into(), abi: "abi3".into(), platform: "manylinux_2_28_x86_64".into() };
         assert_eq!(
             wheel_file_name("executorch-runtime", "1.5.0+cu126", &tag),
             "executorch_runtime-1.5.0+cu126-cp310-abi3-manylinux_2_28_x86_64.whl"
@@ -52,9 +46,6 @@ mod tests {
 
     #[test]
     fn names_are_normalized() {
-        assert_eq!(
-            normalize("Torch--TensorRT.executorch_runtime"),
-            "torch_tensorrt_executorch_runtime"
-        );
+        assert_eq!(normalize("Torch--TensorRT.executorch_runtime"), "torch_tensorrt_executorch_runtime");
     }
 }

@@ -19,22 +19,12 @@ struct Target<'a> {
 
 /// Renders `source` with `version` and `components` (name, target, aliases, file, needs, registers; link order).
 pub fn render(source: &str, version: &str, row: &Row, components: &Components) -> Result<String> {
-    let shipped = row
-        .components
-        .iter()
-        .filter_map(|name| Some((name, components.get(name)?)));
+    let shipped = row.components.iter().filter_map(|name| Some((name, components.get(name)?)));
     let targets: Vec<Target<'_>> = shipped
         .filter_map(|(name, component)| {
             let (target, aliases) = component.cmake.split_first()?;
             let (file, needs) = (component.file_name(), &component.needs);
-            Some(Target {
-                name,
-                target,
-                aliases,
-                file,
-                needs,
-                registers: component.registers,
-            })
+            Some(Target { name, target, aliases, file, needs, registers: component.registers })
         })
         .collect();
     let mut environment = Environment::new();

@@ -18,20 +18,14 @@ pub struct Version {
 
 /// Why a text is not a version.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "`{0}` is not a version: expected X.Y.Z or X.Y.Z+label with a lower-case alphanumeric label"
-)]
+#[error("`{0}` is not a version: expected X.Y.Z or X.Y.Z+label with a lower-case alphanumeric label")]
 pub struct ParseVersionError(String);
 
 impl Version {
     /// The same release with the label of a row.
     pub fn with_label(&self, label: &str) -> Result<Self, ParseVersionError> {
         let base = format!("{}.{}.{}", self.major, self.minor, self.patch);
-        if label.is_empty() {
-            base.parse()
-        } else {
-            format!("{base}+{label}").parse()
-        }
+        if label.is_empty() { base.parse() } else { format!("{base}+{label}").parse() }
     }
 
     /// `X.Y.Z` without the label.
@@ -43,11 +37,7 @@ impl Version {
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.release())?;
-        if self.label.is_empty() {
-            Ok(())
-        } else {
-            write!(f, "+{}", self.label)
-        }
+        if self.label.is_empty() { Ok(()) } else { write!(f, "+{}", self.label) }
     }
 }
 
@@ -61,18 +51,9 @@ impl FromStr for Version {
             Some(_) => return Err(error()),
             None => (text, ""),
         };
-        let numbers = release
-            .split('.')
-            .map(number)
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(error)?;
+        let numbers = release.split('.').map(number).collect::<Option<Vec<_>>>().ok_or_else(error)?;
         match numbers[..] {
-            [major, minor, patch] => Ok(Self {
-                major,
-                minor,
-                patch,
-                label: label.to_owned(),
-            }),
+            [major, minor, patch] => Ok(Self { major, minor, patch, label: label.to_owned() }),
             _ => Err(error()),
         }
     }
@@ -85,10 +66,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 fn is_label(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -104,9 +82,7 @@ mod tests {
 
     #[test]
     fn refuses_everything_else() {
-        for text in [
-            "", "1.5", "1.5.0.1", "1.05.0", "+1.5.0", "1.5.0+", "1.5.0+CU", "1.5.0rc1", "1.5.-1",
-        ] {
+        for text in ["", "1.5", "1.5.0.1", "1.05.0", "+1.5.0", "1.5.0+", "1.5.0+CU", "1.5.0rc1", "1.5.-1"] {
             assert!(text.parse::<Version>().is_err(), "{text}");
         }
     }
@@ -115,10 +91,7 @@ mod tests {
     fn label_replaces_the_earlier_one() {
         let version: Version = "1.5.0+cu126".parse().unwrap();
         assert_eq!(version.with_label("").unwrap().to_string(), "1.5.0");
-        assert_eq!(
-            version.with_label("cu130").unwrap().to_string(),
-            "1.5.0+cu130"
-        );
+        assert_eq!(version.with_label("cu130").unwrap().to_string(), "1.5.0+cu130");
         assert!(version.with_label("Bad-Label").is_err());
     }
 }

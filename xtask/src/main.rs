@@ -1,8 +1,14 @@
 //! Project tasks: `cargo xtask --help`.
 
 mod checks;
+mod linker;
+mod place;
+mod tools;
+mod wheel;
 
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -16,17 +22,56 @@ struct Cli {
 enum Task {
     /// Run every check and test; the last line is "N passed, N failed".
     Test,
+    /// Build and audit the wheel of a row of wheels/rows.toml; prints its path.
+    Wheel {
+        /// The row.
+        row: String,
+        /// Folder for the wheel.
+        #[arg(long, default_value = "dist")]
+        out: PathBuf,
+        /// Build a second time from a copy in another folder, and compare.
+        #[arg(long)]
+        check_reproducible: bool,
+    },
+    /// List the rows.
+    Rows,
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().task {
-        Task::Test => checks::run(),
+    let mut args = std::env::args_os();
+    let called = args.next().unwrap_or_default();
+    let result = if Path::new(&called).file_name().is_some_and(|name| name == linker::NAME) {
+        linker::run(args.collect())
+    } else {
+        task(Cli::parse().task)
     };
-    match result {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("xtask: {error:#}");
-            ExitCode::FAILURE
+    result.unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn task(task: Task) -> Result<ExitCode> {
+    let place = place::Place::here()?;
+    match task {
+        Task::Test => return checks::run(),
+        Task::Wheel { row, out, check_reproducible } => {
+            let out = std::path::absolute(out).context("--out")?;
+            let path = wheel::build(&place, &row, &out)?;
+            if check_reproducible {
+                wheel::check_reproducible(&place, &row, &path)?;
+            }
+            println!("{}", path.display());
         }
+        Task::Rows => rows(&place)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rows(place: &place::Place) -> Result<()> {
+    let components = wheelhouse::component::load(&place.root.join("wheels/components.toml"))?;
+    for (name, row) in wheelhouse::row::load(&place.root.join("wheels/rows.toml"), &components)? {
+        println!("{name}: {}, glibc {}, {}", row.tag(), row.glibc, row.components.join(" "));
+    }
+    Ok(())
 }

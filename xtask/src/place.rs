@@ -1,0 +1,59 @@
+//! Where things lie, and how commands are run and shown.
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// A source tree, its build folder, and the tools that were installed for it.
+#[derive(Clone)]
+pub struct Place {
+    /// The repository.
+    pub root: PathBuf,
+    /// Cargo's target folder.
+    pub target: PathBuf,
+    /// Virtual environments of tools.
+    pub tools: PathBuf,
+}
+
+impl Place {
+    /// The place that this program was built from.
+    pub fn here() -> Result<Self> {
+        let manifest =
+            std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").into());
+        let root = Path::new(&manifest).parent().context("xtask lies in no workspace")?.to_owned();
+        let target =
+            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+        let tools = target.join("tools");
+        Ok(Self { root, target, tools })
+    }
+}
+
+/// Runs `work` as a named step: its name and time go to standard error.
+pub fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let start = Instant::now();
+    eprintln!("xtask: {name} ...");
+    let result = work().with_context(|| format!("step `{name}`"))?;
+    eprintln!("xtask: {name}: {:.1} s", start.elapsed().as_secs_f64());
+    Ok(result)
+}
+
+/// Runs a command to its end, with its output shown.
+pub fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot start {}", shown(command)))?;
+    if status.success() { Ok(()) } else { bail!("{} failed ({status})", shown(command)) }
+}
+
+/// Runs a command and returns its standard output.
+pub fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("cannot start {}", shown(command)))?;
+    if !output.status.success() {
+        bail!("{} failed ({}):\n{}", shown(command), output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}

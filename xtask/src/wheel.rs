@@ -1,0 +1,200 @@
+//! `cargo xtask wheel ROW`: links the row's components in order and packs them.
+
+use crate::place::{Place, output, run, step};
+use crate::{linker, tools};
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use wheelhouse::component::{self, Component, Components};
+use wheelhouse::row::{self, Row};
+use wheelhouse::{pack, version::Version};
+
+/// What a wheel is made from, besides the tools.
+const INPUTS: [&str; 8] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "rust-toolchain.toml",
+    "LICENSE",
+    ".cargo",
+    "runtime",
+    "wheels",
+    "xtask/src",
+];
+
+/// Builds the wheel of `name` into `out` and returns its path; does nothing if nothing changed.
+pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
+    let components = component::load(&place.root.join("wheels/components.toml"))?;
+    let rows = row::load(&place.root.join("wheels/rows.toml"), &components)?;
+    let row = row::find(&rows, name)?;
+    let version: Version = env!("CARGO_PKG_VERSION").parse()?;
+    let stage = place.target.join("wheel").join(name);
+    fs::create_dir_all(&stage)?;
+    fs::create_dir_all(out)?;
+
+    let inputs = digest(place)?;
+    let stamp = stage.join(format!("stamp-{}", hex(&Sha256::digest(out.as_os_str().as_encoded_bytes()))));
+    if let Some(path) = unchanged(&stamp, &inputs) {
+        eprintln!("xtask: wheel {name}: nothing changed");
+        return Ok(path);
+    }
+    let zig = tools::zig(place)?;
+    for component in &row.components {
+        let declared = components.get(component).context("rows are checked against components")?;
+        step(&format!("build {}", declared.package), || {
+            link(place, &zig, &stage, row, declared, &components)
+        })?;
+    }
+    let wheel = step(&format!("pack and audit wheel {name}"), || {
+        pack::pack(&place.root, &stage, row, &components, &version)
+    })?;
+    let path = out.join(&wheel.name);
+    fs::write(&path, &wheel.bytes)?;
+    eprintln!("xtask: {} has {} bytes", wheel.name, wheel.bytes.len());
+    fs::write(stamp, format!("{inputs}\n{}\n{}", hex(&Sha256::digest(&wheel.bytes)), path.display()))?;
+    Ok(path)
+}
+
+/// Builds again from a copy in another folder and compares the bytes.
+pub fn check_reproducible(place: &Place, name: &str, wheel: &Path) -> Result<()> {
+    let dir = tempfile::Builder::new().prefix("a-folder-with-another-and-longer-name").tempdir()?;
+    let copy =
+        Place { root: dir.path().join("src"), target: dir.path().join("t"), tools: place.tools.clone() };
+    let list = output(
+        Command::new("git").args(["ls-files", "-zco", "--exclude-standard"]).current_dir(&place.root),
+    )?;
+    for file in list.split_terminator('\0').filter(|file| place.root.join(file).is_file()) {
+        let to = copy.root.join(file);
+        fs::create_dir_all(to.parent().context("no parent")?)?;
+        fs::copy(place.root.join(file), to)?;
+    }
+    let second = build(&copy, name, &dir.path().join("dist"))?;
+    if fs::read(&second)? != fs::read(wheel)? {
+        let kept = dir.keep();
+        bail!("not reproducible: {} differs from the wheel in {}", wheel.display(), kept.display());
+    }
+    eprintln!("xtask: wheel {name}: both builds have the same bytes");
+    Ok(())
+}
+
+/// Links one component into `stage` under its shipped name.
+fn link(
+    place: &Place,
+    zig: &Path,
+    stage: &Path,
+    row: &Row,
+    component: &Component,
+    all: &Components,
+) -> Result<()> {
+    let arch = row.system.arch();
+    let triple = format!("{arch}-unknown-linux-gnu");
+    let wrapper = place.tools.join(linker::NAME);
+    let this = std::env::current_exe()?;
+    if fs::read_link(&wrapper).ok().as_ref() != Some(&this) {
+        let _missing_is_fine = fs::remove_file(&wrapper);
+        std::os::unix::fs::symlink(this, &wrapper)?;
+    }
+    let variable = triple.replace('-', "_");
+    let mut command = Command::new("cargo");
+    command
+        .current_dir(&place.root)
+        .env("CARGO_TARGET_DIR", &place.target)
+        .env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), &wrapper)
+        .env("CARGO_ENCODED_RUSTFLAGS", remaps(place)?.join("\u{1f}"))
+        .env("SOURCE_DATE_EPOCH", "315532800")
+        .env("PYO3_NO_PYTHON", "1")
+        .env("ZIG_GLOBAL_CACHE_DIR", place.tools.join("zig-cache"))
+        .env("ZIG_LOCAL_CACHE_DIR", place.tools.join("zig-cache"))
+        .env(linker::ZIG, zig)
+        .env(linker::TARGET, format!("{arch}-linux-gnu.{}", row.glibc))
+        .env(linker::STAGE, stage)
+        .args(["rustc", "--quiet", "--locked", "--release", "--lib", "--crate-type", "cdylib"])
+        .args(["--package", &component.package, "--target", &triple, "--"]);
+    for argument in link_arguments(place, component, all)? {
+        command.arg("-C").arg(format!("link-arg={argument}"));
+    }
+    run(&mut command)?;
+    let built = place.target.join(&triple).join("release").join(&component.cargo_file);
+    fs::copy(&built, stage.join(component.file_name())).with_context(|| built.display().to_string())?;
+    Ok(())
+}
+
+/// The linker's arguments; none depends on where the source tree lies.
+fn link_arguments(place: &Place, component: &Component, all: &Components) -> Result<Vec<String>> {
+    let script = format!("wheels/{}", component.exports.version_script());
+    fs::metadata(place.root.join(&script)).context(script.clone())?;
+    let mut arguments = vec!["-Wl,--build-id=sha1".to_owned(), format!("-Wl,--version-script={script}")];
+    match component.soname() {
+        Some(soname) => arguments.extend([format!("-Wl,-soname,{soname}"), "-Wl,--no-undefined".into()]),
+        // CPython's symbols come from the interpreter that loads the module.
+        None => arguments.push("-Wl,--allow-shlib-undefined".into()),
+    }
+    if !component.unload {
+        arguments.push("-Wl,-z,nodelete".into());
+    }
+    if let Some(runpath) = component.runpath() {
+        arguments.extend(["-Wl,--enable-new-dtags".into(), format!("-Wl,-rpath,{runpath}")]);
+    }
+    for need in &component.needs {
+        let need = all.get(need).with_context(|| format!("unknown component `{need}`"))?;
+        arguments.push(format!("-l:{}", need.file_name()));
+    }
+    Ok(arguments)
+}
+
+/// Flags that replace this machine's folders in panic messages.
+fn remaps(place: &Place) -> Result<Vec<String>> {
+    let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| home + "/.cargo"))?;
+    let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+    let mut flags = vec![remap(&place.root, "/src"), remap(&place.target, "/out")];
+    let registries = Path::new(&home).join("registry/src");
+    if !registries.is_dir() {
+        run(Command::new("cargo").args(["fetch", "--locked"]).current_dir(&place.root))?;
+    }
+    for registry in fs::read_dir(registries)? {
+        flags.push(remap(&registry?.path(), "/crates"));
+    }
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(&place.root))?;
+    flags.push(remap(&Path::new(sysroot.trim()).join("lib/rustlib/src/rust"), "/rust"));
+    Ok(flags)
+}
+
+/// The wheel that `stamp` tells of, if it was made from the same inputs and is still there.
+fn unchanged(stamp: &Path, inputs: &str) -> Option<PathBuf> {
+    let text = fs::read_to_string(stamp).ok()?;
+    let (before, rest) = text.split_once('\n')?;
+    let (wheel, path) = rest.split_once('\n')?;
+    let bytes = fs::read(path).ok()?;
+    (before == inputs && hex(&Sha256::digest(bytes)) == wheel).then(|| path.into())
+}
+
+/// A digest over all inputs, their names, and the compiler.
+fn digest(place: &Place) -> Result<String> {
+    let mut hash = Sha256::new();
+    hash.update(output(Command::new("rustc").arg("-vV").current_dir(&place.root))?);
+    for input in INPUTS {
+        hash_tree(&mut hash, &place.root.join(input), input)?;
+    }
+    Ok(hex(&hash.finalize()))
+}
+
+fn hash_tree(hash: &mut Sha256, path: &Path, name: &str) -> Result<()> {
+    if path.is_dir() {
+        let mut names: Vec<_> =
+            fs::read_dir(path)?.map(|item| Ok(item?.file_name())).collect::<Result<_>>()?;
+        names.sort();
+        for item in names.iter().filter(|item| *item != "__pycache__" && *item != "tests") {
+            hash_tree(hash, &path.join(item), &format!("{name}/{}", item.to_string_lossy()))?;
+        }
+        return Ok(());
+    }
+    let data = fs::read(path).with_context(|| path.display().to_string())?;
+    hash.update(format!("{name}\0{}\0", data.len()));
+    hash.update(data);
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
