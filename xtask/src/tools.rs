@@ -55,14 +55,6 @@ pub fn zig(place: &Place) -> Result<PathBuf> {
     Ok(output(Command::new(venv.join("bin/python")).args(["-c", script]))?.trim().into())
 }
 
-/// Installs the C++ compiler if it is missing, and returns an environment with cmake.
-pub fn cmake(place: &Place) -> Result<PathBuf> {
-    if Command::new("c++").arg("--version").output().is_err() {
-        apt(&["g++", "make"])?;
-    }
-    venv(place, "cmake", &["cmake>=3.19,<5", "ninja"])
-}
-
 /// Installs Debian packages, which only root can.
 fn apt(packages: &[&str]) -> Result<()> {
     let user = output(Command::new("id").arg("-u")).context("whose session is this?")?;
