@@ -28,7 +28,11 @@ pub(crate) fn product(what: &str, sizes: &[usize]) -> Result<usize> {
     sizes
         .iter()
         .try_fold(1usize, |acc, &s| acc.checked_mul(s))
-        .ok_or_else(|| Error::new(format!("{what}: sizes {sizes:?} overflow the address space")))
+        .ok_or_else(|| {
+            Error::new(format!(
+                "{what}: sizes {sizes:?} overflow the address space"
+            ))
+        })
 }
 
 /// Highest offset that `sizes` and `strides` reach, plus one (0 for an empty shape).

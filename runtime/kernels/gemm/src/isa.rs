@@ -58,7 +58,9 @@ impl Isa {
             let wanted = std::env::var("ET_CPU_ISA").unwrap_or_default();
             let mut available = Isa::ALL.into_iter().filter(|isa| isa.is_available());
             let fastest = available.clone().next().unwrap_or(Isa::Scalar);
-            available.find(|isa| isa.name() == wanted).unwrap_or(fastest)
+            available
+                .find(|isa| isa.name() == wanted)
+                .unwrap_or(fastest)
         })
     }
 }
@@ -110,7 +112,7 @@ mod sealed {
 
 /// Wraps the generic kernels in functions that enable an instruction set, and lists them.
 macro_rules! bind {
-    ($module:ident, $simd:path, $t:ident, $isa:expr, $(#[$feature:meta])?
+    ($module:ident, $simd:path, $t:ident, $isa:expr, [$(#[$feature:meta])?]
      packed: [$(($mr:literal, $u:literal)),*], direct: [$(($dmr:literal, $du:literal)),*]) => {
         mod $module {
             use super::*;
@@ -165,26 +167,26 @@ macro_rules! bind {
 
 /// One binding for each number type.
 macro_rules! bind_both {
-    ($m32:ident, $m64:ident, $simd:ident, $isa:expr, $(#[$feature:meta])? $($tiles:tt)*) => {
-        bind!($m32, crate::simd::$simd::F32, f32, $isa, $(#[$feature])? $($tiles)*);
-        bind!($m64, crate::simd::$simd::F64, f64, $isa, $(#[$feature])? $($tiles)*);
+    ($m32:ident, $m64:ident, $simd:ident, $isa:expr, [$(#[$feature:meta])?] $($tiles:tt)*) => {
+        bind!($m32, crate::simd::$simd::F32, f32, $isa, [$(#[$feature])?] $($tiles)*);
+        bind!($m64, crate::simd::$simd::F64, f64, $isa, [$(#[$feature])?] $($tiles)*);
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-bind_both!(avx512_f32, avx512_f64, avx512, Isa::Avx512, #[target_feature(enable = "avx512f")]
+bind_both!(avx512_f32, avx512_f64, avx512, Isa::Avx512, [#[target_feature(enable = "avx512f")]]
     packed: [(1, 4), (2, 4), (3, 2), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1), (10, 1),
              (11, 1), (12, 1), (13, 1), (14, 1)],
     direct: [(1, 4), (2, 4), (3, 2), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)]);
 #[cfg(target_arch = "x86_64")]
-bind_both!(avx2_f32, avx2_f64, avx2, Isa::Avx2, #[target_feature(enable = "avx2,fma")]
+bind_both!(avx2_f32, avx2_f64, avx2, Isa::Avx2, [#[target_feature(enable = "avx2,fma")]]
     packed: [(1, 4), (2, 2), (3, 2), (4, 1), (5, 1), (6, 1)],
     direct: [(1, 4), (2, 2), (3, 2), (4, 1), (5, 1), (6, 1)]);
 #[cfg(target_arch = "aarch64")]
-bind_both!(neon_f32, neon_f64, neon, Isa::Neon,
+bind_both!(neon_f32, neon_f64, neon, Isa::Neon, []
     packed: [(1, 4), (2, 4), (3, 2), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)],
     direct: [(1, 4), (2, 4), (3, 2), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)]);
-bind_both!(scalar_f32, scalar_f64, portable, Isa::Scalar,
+bind_both!(scalar_f32, scalar_f64, portable, Isa::Scalar, []
     packed: [(1, 2), (2, 1), (3, 1), (4, 1)],
     direct: [(1, 2), (2, 1), (3, 1), (4, 1)]);
 

@@ -150,6 +150,11 @@ impl<T> Shared<T> {
         Self(slice.as_mut_ptr())
     }
 
+    /// For a pointer that is only read.
+    pub(crate) fn from_const(pointer: *const T) -> Self {
+        Self(pointer.cast_mut())
+    }
+
     pub(crate) fn get(&self) -> *mut T {
         self.0
     }

@@ -90,12 +90,36 @@ macro_rules! avx2 {
     };
 }
 avx2!(
-    F32, f32, __m256, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_maskload_ps,
-    _mm256_maskstore_ps, _mm256_add_ps, _mm256_fmadd_ps, _mm256_min_ps, _mm256_max_ps, transpose_f32
+    F32,
+    f32,
+    __m256,
+    8,
+    _mm256_set1_ps,
+    _mm256_loadu_ps,
+    _mm256_storeu_ps,
+    _mm256_maskload_ps,
+    _mm256_maskstore_ps,
+    _mm256_add_ps,
+    _mm256_fmadd_ps,
+    _mm256_min_ps,
+    _mm256_max_ps,
+    transpose_f32
 );
 avx2!(
-    F64, f64, __m256d, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_maskload_pd,
-    _mm256_maskstore_pd, _mm256_add_pd, _mm256_fmadd_pd, _mm256_min_pd, _mm256_max_pd, transpose_f64
+    F64,
+    f64,
+    __m256d,
+    4,
+    _mm256_set1_pd,
+    _mm256_loadu_pd,
+    _mm256_storeu_pd,
+    _mm256_maskload_pd,
+    _mm256_maskstore_pd,
+    _mm256_add_pd,
+    _mm256_fmadd_pd,
+    _mm256_min_pd,
+    _mm256_max_pd,
+    transpose_f64
 );
 
 /// 8×8: pairs of elements, pairs of pairs, then 128-bit halves.
@@ -127,8 +151,14 @@ unsafe fn transpose_f32(r: &mut [__m256; 16]) {
 unsafe fn transpose_f64(r: &mut [__m256d; 16]) {
     // SAFETY: the caller runs on a CPU with AVX2.
     unsafe {
-        let low = [_mm256_unpacklo_pd(r[0], r[1]), _mm256_unpacklo_pd(r[2], r[3])];
-        let high = [_mm256_unpackhi_pd(r[0], r[1]), _mm256_unpackhi_pd(r[2], r[3])];
+        let low = [
+            _mm256_unpacklo_pd(r[0], r[1]),
+            _mm256_unpacklo_pd(r[2], r[3]),
+        ];
+        let high = [
+            _mm256_unpackhi_pd(r[0], r[1]),
+            _mm256_unpackhi_pd(r[2], r[3]),
+        ];
         r[0] = _mm256_permute2f128_pd::<0x20>(low[0], low[1]);
         r[1] = _mm256_permute2f128_pd::<0x20>(high[0], high[1]);
         r[2] = _mm256_permute2f128_pd::<0x31>(low[0], low[1]);

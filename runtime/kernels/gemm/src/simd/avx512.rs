@@ -83,14 +83,40 @@ macro_rules! avx512 {
     };
 }
 avx512!(
-    F32, f32, __m512, __mmask16, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps,
-    _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps, _mm512_add_ps, _mm512_fmadd_ps, _mm512_min_ps,
-    _mm512_max_ps, _mm512_reduce_add_ps, transpose_f32
+    F32,
+    f32,
+    __m512,
+    __mmask16,
+    16,
+    _mm512_set1_ps,
+    _mm512_loadu_ps,
+    _mm512_storeu_ps,
+    _mm512_maskz_loadu_ps,
+    _mm512_mask_storeu_ps,
+    _mm512_add_ps,
+    _mm512_fmadd_ps,
+    _mm512_min_ps,
+    _mm512_max_ps,
+    _mm512_reduce_add_ps,
+    transpose_f32
 );
 avx512!(
-    F64, f64, __m512d, __mmask8, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd,
-    _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd, _mm512_add_pd, _mm512_fmadd_pd, _mm512_min_pd,
-    _mm512_max_pd, _mm512_reduce_add_pd, transpose_f64
+    F64,
+    f64,
+    __m512d,
+    __mmask8,
+    8,
+    _mm512_set1_pd,
+    _mm512_loadu_pd,
+    _mm512_storeu_pd,
+    _mm512_maskz_loadu_pd,
+    _mm512_mask_storeu_pd,
+    _mm512_add_pd,
+    _mm512_fmadd_pd,
+    _mm512_min_pd,
+    _mm512_max_pd,
+    _mm512_reduce_add_pd,
+    transpose_f64
 );
 
 /// 16×16 in four rounds: pairs of elements, pairs of pairs, then 128-bit lanes twice.

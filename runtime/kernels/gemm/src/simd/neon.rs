@@ -99,10 +99,30 @@ macro_rules! neon {
     };
 }
 neon!(
-    F32, f32, float32x4_t, 4, vdupq_n_f32, vld1q_f32, vst1q_f32, vaddq_f32, vfmaq_f32, vminq_f32,
-    vmaxq_f32, vaddvq_f32
+    F32,
+    f32,
+    float32x4_t,
+    4,
+    vdupq_n_f32,
+    vld1q_f32,
+    vst1q_f32,
+    vaddq_f32,
+    vfmaq_f32,
+    vminq_f32,
+    vmaxq_f32,
+    vaddvq_f32
 );
 neon!(
-    F64, f64, float64x2_t, 2, vdupq_n_f64, vld1q_f64, vst1q_f64, vaddq_f64, vfmaq_f64, vminq_f64,
-    vmaxq_f64, vaddvq_f64
+    F64,
+    f64,
+    float64x2_t,
+    2,
+    vdupq_n_f64,
+    vld1q_f64,
+    vst1q_f64,
+    vaddq_f64,
+    vfmaq_f64,
+    vminq_f64,
+    vmaxq_f64,
+    vaddvq_f64
 );
