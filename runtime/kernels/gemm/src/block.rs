@@ -37,7 +37,7 @@ pub(crate) enum BSource<T> {
 }
 
 /// One product over all of K, and where it goes. `init` and `clamp` apply once, in order.
-pub(crate) struct Block<'a, T> {
+pub(crate) struct Block<'a, T: 'static> {
     pub kernels: &'static Kernels<T>,
     pub k: usize,
     pub a: ASource<'a, T>,

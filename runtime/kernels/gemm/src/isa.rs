@@ -66,8 +66,7 @@ impl Isa {
 }
 
 /// The kernels of one instruction set for one number type.
-pub struct Kernels<T> {
-    pub(crate) isa: Isa,
+pub struct Kernels<T: 'static> {
     /// Most rows of a tile that reads packed A.
     pub(crate) mr: usize,
     /// Most rows of a tile that reads A in place.
@@ -112,7 +111,7 @@ mod sealed {
 
 /// Wraps the generic kernels in functions that enable an instruction set, and lists them.
 macro_rules! bind {
-    ($module:ident, $simd:path, $t:ident, $isa:expr, [$(#[$feature:meta])?]
+    ($module:ident, $simd:path, $t:ident, [$(#[$feature:meta])?]
      packed: [$(($mr:literal, $u:literal)),*], direct: [$(($dmr:literal, $du:literal)),*]) => {
         mod $module {
             use super::*;
@@ -151,7 +150,6 @@ macro_rules! bind {
             static DIRECT: &[[TileFn<$t>; NV]] =
                 &[$([tile::<$dmr, 1, $du, false>, tile::<$dmr, 2, $du, false>]),*];
             pub(super) static KERNELS: Kernels<$t> = Kernels {
-                isa: $isa,
                 mr: PACKED.len(),
                 mr_direct: DIRECT.len(),
                 lanes: S::LANES,
@@ -167,26 +165,26 @@ macro_rules! bind {
 
 /// One binding for each number type.
 macro_rules! bind_both {
-    ($m32:ident, $m64:ident, $simd:ident, $isa:expr, [$(#[$feature:meta])?] $($tiles:tt)*) => {
-        bind!($m32, crate::simd::$simd::F32, f32, $isa, [$(#[$feature])?] $($tiles)*);
-        bind!($m64, crate::simd::$simd::F64, f64, $isa, [$(#[$feature])?] $($tiles)*);
+    ($m32:ident, $m64:ident, $simd:ident, [$(#[$feature:meta])?] $($tiles:tt)*) => {
+        bind!($m32, crate::simd::$simd::F32, f32, [$(#[$feature])?] $($tiles)*);
+        bind!($m64, crate::simd::$simd::F64, f64, [$(#[$feature])?] $($tiles)*);
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-bind_both!(avx512_f32, avx512_f64, avx512, Isa::Avx512, [#[target_feature(enable = "avx512f")]]
+bind_both!(avx512_f32, avx512_f64, avx512, [#[target_feature(enable = "avx512f")]]
     packed: [(1, 4), (2, 4), (3, 2), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1), (10, 1),
              (11, 1), (12, 1), (13, 1), (14, 1)],
     direct: [(1, 4), (2, 4), (3, 2), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)]);
 #[cfg(target_arch = "x86_64")]
-bind_both!(avx2_f32, avx2_f64, avx2, Isa::Avx2, [#[target_feature(enable = "avx2,fma")]]
+bind_both!(avx2_f32, avx2_f64, avx2, [#[target_feature(enable = "avx2,fma")]]
     packed: [(1, 4), (2, 2), (3, 2), (4, 1), (5, 1), (6, 1)],
     direct: [(1, 4), (2, 2), (3, 2), (4, 1), (5, 1), (6, 1)]);
 #[cfg(target_arch = "aarch64")]
-bind_both!(neon_f32, neon_f64, neon, Isa::Neon, []
+bind_both!(neon_f32, neon_f64, neon, []
     packed: [(1, 4), (2, 4), (3, 2), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)],
     direct: [(1, 4), (2, 4), (3, 2), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)]);
-bind_both!(scalar_f32, scalar_f64, portable, Isa::Scalar, []
+bind_both!(scalar_f32, scalar_f64, portable, []
     packed: [(1, 2), (2, 1), (3, 1), (4, 1)],
     direct: [(1, 2), (2, 1), (3, 1), (4, 1)]);
 

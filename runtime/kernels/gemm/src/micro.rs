@@ -4,8 +4,6 @@ use crate::simd::{Real, Simd};
 
 /// Vectors across one panel of B, for every instruction set.
 pub(crate) const NV: usize = 2;
-/// The most rows any tile has.
-pub(crate) const MAX_MR: usize = 14;
 /// Elements that packing may write past the end of a packed A block.
 pub(crate) const SLACK: usize = 16;
 
@@ -106,8 +104,8 @@ pub(crate) unsafe fn tile<
             Init::Rows => {
                 for (i, row) in out.iter_mut().enumerate() {
                     let from = t.init_at.add(i * t.init_row);
-                    for j in 0..VS - 1 {
-                        row[j] = S::add(row[j], S::load(from.add(j * S::LANES)));
+                    for (j, v) in row.iter_mut().enumerate().take(VS - 1) {
+                        *v = S::add(*v, S::load(from.add(j * S::LANES)));
                     }
                     let tail = S::load_masked(from.add((VS - 1) * S::LANES), last);
                     row[VS - 1] = S::add(row[VS - 1], tail);

@@ -205,7 +205,7 @@ impl<T: Element> PackedB<T> {
         let panels = n.div_ceil(kernels.nr());
         let len = product("packed B", &[panels, kernels.nr(), k])?;
         let mut data = Aligned::new(len);
-        let to = data.as_mut().as_mut_ptr();
+        let to: *mut T = data.as_mut().as_mut_ptr();
         for panel in 0..panels {
             // SAFETY: the panel exists, and `data` holds `panels` of them.
             unsafe { pack_b_panel(kernels, b, panel, to.add(panel * kernels.nr() * k)) };
