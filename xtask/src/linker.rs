@@ -51,7 +51,7 @@ fn translate(arg: OsString, stage: &Path) -> Option<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use super::translate;
+    use super::*;
 
     #[test]
     fn only_what_zig_cannot_use_is_changed() {

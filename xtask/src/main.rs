@@ -1,6 +1,7 @@
 //! Project tasks: `cargo xtask --help`.
 
 mod checks;
+mod headers;
 mod linker;
 mod place;
 mod tools;
@@ -33,6 +34,12 @@ enum Task {
         #[arg(long)]
         check_reproducible: bool,
     },
+    /// Generate the C headers from runtime/abi, and compile each alone.
+    Headers {
+        /// Fail if the committed headers differ, instead of writing them.
+        #[arg(long)]
+        check: bool,
+    },
     /// List the rows.
     Rows,
 }
@@ -62,6 +69,10 @@ fn task(task: Task) -> Result<ExitCode> {
                 wheel::check_reproducible(&place, &row, &path)?;
             }
             println!("{}", path.display());
+        }
+        Task::Headers { check } => {
+            headers::generate(&place, check)?;
+            headers::compile(&place)?;
         }
         Task::Rows => rows(&place)?,
     }
