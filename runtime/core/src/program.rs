@@ -1,0 +1,141 @@
+//! A program: its checked structure and the data that it points to.
+
+use crate::format::{HeaderStatus, ProgramHeader, parse_program};
+use crate::ir::{ByteRange, Layout, Plan};
+use crate::source::{Buffer, Loader, Segment};
+use executorch_abi::error::*;
+use executorch_abi::loader::{ET_SEGMENT_CONSTANT, ET_SEGMENT_PROGRAM};
+use executorch_abi::program::ET_HEADER_MIN_BYTES;
+use executorch_abi::{Error, Result};
+
+/// A loaded program; immutable.
+#[derive(Debug)]
+pub struct Program {
+    layout: Layout,
+    plans: Vec<Plan>,
+    structure: Buffer,
+    /// All constants of a file that keeps them in a segment.
+    constants: Buffer,
+    constants_offset: u64,
+    // Dropped last: buffers may point into what the loader keeps.
+    loader: Loader,
+}
+
+impl Program {
+    /// Reads and checks everything but the contents of segments.
+    pub fn load(loader: Loader) -> Result<Self> {
+        let size = loader.size()?;
+        let segment = Segment { kind: ET_SEGMENT_PROGRAM, index: 0, name: None };
+        let head_size = size.min(ET_HEADER_MIN_BYTES as u64) as usize;
+        if head_size < ET_HEADER_MIN_BYTES {
+            return Err(Error::new(
+                ET_ERROR_INVALID_ARGUMENT,
+                format!(
+                    "the file has {size} bytes, a program has at least {ET_HEADER_MIN_BYTES}: it is truncated"
+                ),
+            ));
+        }
+        let head = loader.load(0, head_size, segment)?;
+        let header = ProgramHeader::parse(&head.bytes()[..head_size], size)?;
+        drop(head);
+        let length = usize::try_from(header.program_size).map_err(|_| {
+            Error::new(ET_ERROR_NOT_SUPPORTED, "the program is larger than the address space")
+        })?;
+        let structure = loader.load(0, length, segment)?;
+        let bytes = structure.bytes().get(..length).unwrap_or_default();
+        let parsed = parse_program(bytes, header, size)?;
+        let mut program = Self {
+            layout: parsed.layout,
+            plans: parsed.plans,
+            structure,
+            constants: Buffer::default(),
+            constants_offset: 0,
+            loader,
+        };
+        program.load_constants()?;
+        Ok(program)
+    }
+
+    fn load_constants(&mut self) -> Result<()> {
+        let used = self.layout.constants.iter().filter(|r| r.size > 0);
+        let (mut start, mut end) = (u64::MAX, 0);
+        for range in used {
+            start = start.min(range.offset);
+            end = end.max(range.offset + range.size);
+        }
+        if self.layout.constants_are_inline || start >= end {
+            return Ok(());
+        }
+        let size = usize::try_from(end - start).map_err(|_| {
+            Error::new(ET_ERROR_NOT_SUPPORTED, "the constants are larger than the address space")
+        })?;
+        let segment = Segment { kind: ET_SEGMENT_CONSTANT, index: 0, name: None };
+        self.constants = self.loader.load(start, size, segment)?;
+        self.constants_offset = start;
+        Ok(())
+    }
+
+    /// The methods.
+    pub fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// What the methods share.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Where segments come from.
+    pub fn loader(&self) -> &Loader {
+        &self.loader
+    }
+
+    /// The structure's bytes, in which inline payloads and old files' constants lie.
+    pub fn structure(&self) -> &[u8] {
+        self.structure.bytes()
+    }
+
+    /// The bytes of a constant, to the end of its segment.
+    pub fn constant(&self, index: u32) -> Result<&[u8]> {
+        let range = self.layout.constants.get(index as usize).copied().ok_or_else(|| {
+            Error::new(
+                ET_ERROR_INVALID_ARGUMENT,
+                format!("constant {index} does not exist: there are {}", self.layout.constants.len()),
+            )
+        })?;
+        let (bytes, base) = if self.layout.constants_are_inline {
+            (self.structure(), 0)
+        } else {
+            (self.constants.bytes(), self.constants_offset)
+        };
+        slice(bytes, base, range)
+    }
+
+    /// The method of a name.
+    pub fn plan(&self, name: &std::ffi::CStr) -> Result<&Plan> {
+        self.plans.iter().find(|p| p.name.as_c_str() == name).ok_or_else(|| {
+            let names: Vec<_> = self.plans.iter().map(|p| p.name.to_string_lossy()).collect();
+            Error::new(
+                ET_ERROR_INVALID_ARGUMENT,
+                format!("there is no method {:?}; the program has: {}", name, names.join(", ")),
+            )
+        })
+    }
+
+    /// What a file's first bytes say.
+    pub fn check_header(head: &[u8]) -> HeaderStatus {
+        HeaderStatus::of(head)
+    }
+}
+
+fn slice(bytes: &[u8], base: u64, range: ByteRange) -> Result<&[u8]> {
+    if range.size == 0 {
+        return Ok(&[]);
+    }
+    let start = range.offset.checked_sub(base).and_then(|s| usize::try_from(s).ok());
+    let size = usize::try_from(range.size).ok();
+    start
+        .zip(size)
+        .and_then(|(start, size)| bytes.get(start..start.checked_add(size)?))
+        .ok_or_else(|| Error::new(ET_ERROR_INTERNAL, "a checked range lies outside of its data"))
+}

@@ -1,0 +1,7 @@
+//! Where bytes come from: the caller's data loader, a mapped file, a file read to memory, or a buffer.
+
+mod file;
+mod loader;
+
+pub use file::{Mlock, open_descriptor, open_mapped, open_read};
+pub use loader::{Buffer, Loader, Segment};
