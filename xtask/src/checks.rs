@@ -1,9 +1,11 @@
 //! `cargo xtask test`: the suites that CI runs, and their sum.
 
+use crate::installed::Environment;
+use crate::place::{self, Place};
+use crate::{demo, headers, tools, wheel};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Instant;
 
 #[derive(Default)]
 struct Tally {
@@ -12,58 +14,118 @@ struct Tally {
 }
 
 /// Runs every suite, prints the sum, and fails if anything failed.
-pub fn run() -> Result<ExitCode> {
+pub fn run(place: &Place) -> Result<ExitCode> {
     let mut tally = Tally::default();
-    check(&mut tally, "format", &["fmt", "--all", "--check"])?;
-    check(&mut tally, "lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    cargo_test(&mut tally)?;
+    let cargo = |args: &[&str]| {
+        let mut command = Command::new("cargo");
+        command.args(args).current_dir(&place.root);
+        command
+    };
+    tally.check("format", || place::run(&mut cargo(&["fmt", "--all", "--check"])));
+    let lints = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    tally.check("lints", || place::run(&mut cargo(&lints)));
+    let test = ["test", "--workspace", "--no-fail-fast"];
+    tally.suite("Rust tests", || count(&mut cargo(&test), cargo_summary));
+    tally.check("C headers are current", || headers::generate(place, true));
+    tally.check("C headers compile alone", || headers::compile(place));
+    tally.check("wheel", || wheel::build(place, "cpu", &place.root.join("dist")).map(drop));
+    if place.root.join("runtime/python/tests").is_dir() {
+        tally.suite("Python tests", || python_tests(place));
+    }
+    if place.root.join("runtime/cpp/tests").is_dir() {
+        tally.suite("C++ tests", || cpp_tests(place));
+    }
+    if place.root.join("examples/digits").is_dir() {
+        tally.check("demo", || demo::run(place));
+    }
     println!("{} passed, {} failed", tally.passed, tally.failed);
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// One command that counts as one test.
-fn check(tally: &mut Tally, name: &str, args: &[&str]) -> Result<()> {
-    let start = Instant::now();
-    eprintln!("xtask: {name}: cargo {}", args.join(" "));
-    let status = Command::new("cargo").args(args).status().context("cannot start cargo")?;
-    eprintln!("xtask: {name}: {:.1} s", start.elapsed().as_secs_f64());
-    if status.success() {
-        tally.passed += 1
-    } else {
-        tally.failed += 1
+impl Tally {
+    /// Something that counts as one test.
+    fn check(&mut self, name: &str, work: impl FnOnce() -> Result<()>) {
+        self.suite(name, || work().map(|()| (1, 0)));
     }
-    Ok(())
+
+    /// A suite that tells how many tests passed and failed; one that cannot run counts as one failure.
+    fn suite(&mut self, name: &str, work: impl FnOnce() -> Result<(u64, u64)>) {
+        let (passed, failed) = place::step(name, work).unwrap_or_else(|error| {
+            eprintln!("xtask: {error:#}");
+            (0, 1)
+        });
+        self.passed += passed;
+        self.failed += failed;
+    }
 }
 
-/// The workspace's Rust tests, counted from cargo's own summaries.
-fn cargo_test(tally: &mut Tally) -> Result<()> {
-    eprintln!("xtask: Rust tests: cargo test --workspace --no-fail-fast");
-    let mut child = Command::new("cargo")
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start cargo")?;
-    let stdout = child.stdout.take().context("cargo has no standard output")?;
-    let mut failed = 0;
+/// The Python package's tests, against the installed wheel.
+fn python_tests(place: &Place) -> Result<(u64, u64)> {
+    let environment =
+        Environment::new(place, "python-tests", &["pytest", "numpy"])?.with_wheel(place, "cpu")?;
+    let mut command = environment.python();
+    command
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "runtime/python/tests"])
+        .current_dir(&place.root);
+    count(&mut command, pytest_summary)
+}
+
+/// The C++ consumer tests, built through `find_package` against the installed wheel.
+fn cpp_tests(place: &Place) -> Result<(u64, u64)> {
+    let environment = Environment::new::<&str>(place, "clean", &[])?.with_wheel(place, "cpu")?;
+    let build = environment.cmake(place, "cpp-tests", &place.root.join("runtime/cpp/tests"))?;
+    let ctest = tools::cmake(place)?.join("bin/ctest");
+    count(Command::new(ctest).arg("--test-dir").arg(build).args(["--output-on-failure"]), ctest_summary)
+}
+
+/// Runs a test program, shows its output, and sums the counts that `summary` finds in its lines.
+fn count(command: &mut Command, summary: fn(&str) -> Option<(u64, u64)>) -> Result<(u64, u64)> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {program}"))?;
+    let stdout = child.stdout.take().context("no standard output")?;
+    let (mut passed, mut failed) = (0, 0);
     for line in BufReader::new(stdout).lines() {
-        let line = line.context("cannot read cargo's output")?;
+        let line = line.context("cannot read the test program's output")?;
         println!("{line}");
-        if let Some((passed, not)) = summary(&line) {
-            tally.passed += passed;
-            failed += not;
+        if let Some((good, bad)) = summary(&line) {
+            passed += good;
+            failed += bad;
         }
     }
-    let status = child.wait()?;
     // A test program that does not build or dies has no summary of its own.
-    if !status.success() && failed == 0 {
+    if !child.wait()?.success() && failed == 0 {
         failed = 1;
     }
-    tally.failed += failed;
-    Ok(())
+    Ok((passed, failed))
+}
+
+/// The counts of pytest's last line, such as `1 failed, 12 passed, 2 skipped in 0.31s`.
+fn pytest_summary(line: &str) -> Option<(u64, u64)> {
+    let (counts, _) = line.trim_matches(['=', ' ']).rsplit_once(" in ")?;
+    let (mut passed, mut failed) = (0, 0);
+    for part in counts.split(", ") {
+        let (number, word) = part.split_once(' ')?;
+        let number: u64 = number.parse().ok()?;
+        match word {
+            "passed" => passed = number,
+            "failed" | "error" | "errors" => failed += number,
+            _ => {}
+        }
+    }
+    Some((passed, failed))
+}
+
+/// The counts of ctest's line `75% tests passed, 1 tests failed out of 4`.
+fn ctest_summary(line: &str) -> Option<(u64, u64)> {
+    let (_, counts) = line.split_once("% tests passed, ")?;
+    let mut numbers = counts.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+    let failed = numbers.next()?;
+    Some((numbers.next()?.checked_sub(failed)?, failed))
 }
 
 /// The counts of a line such as `test result: ok. 3 passed; 0 failed; …`.
-fn summary(line: &str) -> Option<(u64, u64)> {
+fn cargo_summary(line: &str) -> Option<(u64, u64)> {
     let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
     let mut parts = counts.split("; ");
     let mut count = |word: &str| parts.next()?.strip_suffix(word)?.trim().parse().ok();
@@ -72,13 +134,26 @@ fn summary(line: &str) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::summary;
+    use super::*;
 
     #[test]
     fn reads_cargo_summaries() {
         let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out";
-        assert_eq!(summary(line), Some((12, 3)));
-        assert_eq!(summary("test result: ok. 1 passed; 0 failed; 0 ignored"), Some((1, 0)));
-        assert_eq!(summary("running 3 tests"), None);
+        assert_eq!(cargo_summary(line), Some((12, 3)));
+        assert_eq!(cargo_summary("test result: ok. 1 passed; 0 failed; 0 ignored"), Some((1, 0)));
+        assert_eq!(cargo_summary("running 3 tests"), None);
+    }
+
+    #[test]
+    fn reads_pytest_summaries() {
+        assert_eq!(pytest_summary("===== 1 failed, 12 passed, 2 skipped in 0.31s ====="), Some((12, 1)));
+        assert_eq!(pytest_summary("3 passed, 1 warning, 2 errors in 1.00s"), Some((3, 2)));
+        assert_eq!(pytest_summary("collected in passing"), None);
+    }
+
+    #[test]
+    fn reads_ctest_summaries() {
+        assert_eq!(ctest_summary("75% tests passed, 1 tests failed out of 4"), Some((3, 1)));
+        assert_eq!(ctest_summary("Total Test time (real) = 0.02 sec"), None);
     }
 }

@@ -1,7 +1,9 @@
 //! Project tasks: `cargo xtask --help`.
 
 mod checks;
+mod demo;
 mod headers;
+mod installed;
 mod linker;
 mod place;
 mod tools;
@@ -21,6 +23,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Build the wheel, install it, and run a trained model from Python and from C++.
+    Demo,
+    /// Compare with upstream's runtime; arguments go to checks/bench/bench.py.
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Export the test programs again with upstream's exporter; arguments go to checks/conformance/export.py.
+    Models {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Run every check and test; the last line is "N passed, N failed".
     Test,
     /// Build and audit the wheel of a row of wheels/rows.toml; prints its path.
@@ -61,7 +75,16 @@ fn main() -> ExitCode {
 fn task(task: Task) -> Result<ExitCode> {
     let place = place::Place::here()?;
     match task {
-        Task::Test => return checks::run(),
+        Task::Test => return checks::run(&place),
+        Task::Demo => demo::run(&place)?,
+        Task::Bench { args } => {
+            let mut python = conformance(&place)?.with_wheel(&place, "cpu")?.python();
+            place::run(python.arg("checks/bench/bench.py").args(args).current_dir(&place.root))?;
+        }
+        Task::Models { args } => {
+            let mut python = conformance(&place)?.python();
+            place::run(python.arg("checks/conformance/export.py").args(args).current_dir(&place.root))?;
+        }
         Task::Wheel { row, out, check_reproducible } => {
             let out = std::path::absolute(out).context("--out")?;
             let path = wheel::build(&place, &row, &out)?;
@@ -77,6 +100,12 @@ fn task(task: Task) -> Result<ExitCode> {
         Task::Rows => rows(&place)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The environment with upstream's exporter and runtime.
+fn conformance(place: &place::Place) -> Result<installed::Environment> {
+    let wanted = tools::requirements(&place.root.join("checks/conformance/requirements.txt"))?;
+    installed::Environment::new(place, "conformance", &wanted)
 }
 
 fn rows(place: &place::Place) -> Result<()> {

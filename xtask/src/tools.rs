@@ -11,7 +11,8 @@ const ZIG: &str = "ziglang==0.15.2";
 
 /// A virtual environment called `name` that holds exactly `requirements` (arguments of `pip install`).
 /// It is made once, and again when the requirements change.
-pub fn venv(place: &Place, name: &str, requirements: &[&str]) -> Result<PathBuf> {
+pub fn venv<S: AsRef<str>>(place: &Place, name: &str, requirements: &[S]) -> Result<PathBuf> {
+    let requirements: Vec<&str> = requirements.iter().map(AsRef::as_ref).collect();
     let dir = place.tools.join(name);
     let stamp = dir.join("requirements.stamp");
     let wanted = requirements.join("\n");
@@ -21,7 +22,7 @@ pub fn venv(place: &Place, name: &str, requirements: &[&str]) -> Result<PathBuf>
     step(&format!("install {} into {}", requirements.join(" "), dir.display()), || {
         fresh_venv(&dir)?;
         if !requirements.is_empty() {
-            run(pip(&dir).args(["install", "--quiet"]).args(requirements).current_dir(&place.root))?;
+            run(pip(&dir).args(["install", "--quiet"]).args(&requirements).current_dir(&place.root))?;
         }
         Ok(fs::write(&stamp, wanted)?)
     })?;
@@ -53,6 +54,21 @@ pub fn zig(place: &Place) -> Result<PathBuf> {
     let venv = venv(place, "zig", &[ZIG])?;
     let script = "import ziglang, os; print(os.path.join(os.path.dirname(ziglang.__file__), 'zig'))";
     Ok(output(Command::new(venv.join("bin/python")).args(["-c", script]))?.trim().into())
+}
+
+/// Installs the C++ compiler if it is missing, and returns an environment with cmake.
+pub fn cmake(place: &Place) -> Result<PathBuf> {
+    if Command::new("c++").arg("--version").output().is_err() {
+        apt(&["g++", "make"])?;
+    }
+    venv(place, "cmake", &["cmake>=3.19,<5", "ninja"])
+}
+
+/// The requirements that a file lists, for [`venv`].
+pub fn requirements(file: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    Ok(lines.filter(|line| !line.is_empty()).map(String::from).collect())
 }
 
 /// Installs Debian packages, which only root can.

@@ -195,6 +195,11 @@ fn hash_tree(hash: &mut Sha256, path: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// The SHA-256 of a file, in hexadecimal digits.
+pub fn file_digest(path: &Path) -> Result<String> {
+    Ok(hex(&Sha256::digest(fs::read(path).with_context(|| path.display().to_string())?)))
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
