@@ -46,14 +46,16 @@ impl Environment {
         let bin = tools::cmake(place)?.join("bin");
         let build = place.target.join("cpp").join(name);
         step(&format!("build {}", source.display()), || {
-            run(Command::new(bin.join("cmake"))
-                .args(["-Wno-dev", "--log-level=WARNING", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-S"])
-                .arg(source)
-                .arg("-B")
-                .arg(&build)
-                .arg(format!("-DCMAKE_MAKE_PROGRAM={}", bin.join("ninja").display()))
-                .arg(format!("-DCMAKE_PREFIX_PATH={}", package.trim())))?;
-            run(Command::new(bin.join("cmake")).arg("--build").arg(&build).args(["--", "--quiet"]))
+            output(
+                Command::new(bin.join("cmake"))
+                    .args(["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-S"])
+                    .arg(source)
+                    .arg("-B")
+                    .arg(&build)
+                    .arg(format!("-DCMAKE_MAKE_PROGRAM={}", bin.join("ninja").display()))
+                    .arg(format!("-DCMAKE_PREFIX_PATH={}", package.trim())),
+            )?;
+            output(Command::new(bin.join("cmake")).arg("--build").arg(&build))
         })?;
         Ok(build)
     }

@@ -44,11 +44,13 @@ pub fn run(command: &mut Command) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("{} failed ({status})", shown(command)) }
 }
 
-/// Runs a command and returns its standard output.
+/// Runs a command and returns its standard output; what it printed is shown only if it fails.
 pub fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot start {}", shown(command)))?;
     if !output.status.success() {
-        bail!("{} failed ({}):\n{}", shown(command), output.status, String::from_utf8_lossy(&output.stderr));
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        bail!("{} failed ({}):\n{stdout}{stderr}", shown(command), output.status);
     }
     Ok(String::from_utf8(output.stdout)?)
 }

@@ -19,7 +19,8 @@ pub fn venv<S: AsRef<str>>(place: &Place, name: &str, requirements: &[S]) -> Res
     if fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
         return Ok(dir);
     }
-    step(&format!("install {} into {}", requirements.join(" "), dir.display()), || {
+    let what = if requirements.is_empty() { "nothing".into() } else { requirements.join(" ") };
+    step(&format!("make {} with {what}", dir.display()), || {
         fresh_venv(&dir)?;
         if !requirements.is_empty() {
             run(pip(&dir).args(["install", "--quiet"]).args(&requirements).current_dir(&place.root))?;
