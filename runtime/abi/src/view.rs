@@ -167,6 +167,15 @@ impl<'a> TensorMut<'a> {
         Error::check(unsafe { et_tensor_resize(self.raw, sizes.as_ptr(), sizes.len()) })
     }
 
+    /// Lets the tensor use `capacity` bytes at `data` from now on.
+    ///
+    /// # Safety
+    /// The memory is there as long as the tensor may use it, and holds the elements of its shape.
+    pub unsafe fn bind(&mut self, data: *mut std::ffi::c_void, capacity: u64) {
+        self.raw.data = data;
+        self.raw.capacity_bytes = capacity;
+    }
+
     /// The elements in memory order, for writing; fails as [`TensorRef::data`] does, and for a constant.
     pub fn data<T: Element>(&mut self) -> Result<&'a mut [T]> {
         expect_dtype::<T>(self.view().dtype()?)?;

@@ -6,6 +6,8 @@ mod plan;
 mod program;
 mod tensor;
 
+pub(crate) use tensor::dense_strides;
+
 pub use flat_tensor::{NamedTensor, parse as parse_flat_tensor};
 pub use header::{FlatTensorHeader, HeaderStatus, ProgramHeader};
 pub use program::{Parsed, parse as parse_program};

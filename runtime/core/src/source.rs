@@ -3,5 +3,5 @@
 mod file;
 mod loader;
 
-pub use file::{Mlock, open_descriptor, open_mapped, open_read};
+pub use file::{Mlock, from_buffer, open_descriptor, open_mapped, open_read};
 pub use loader::{Buffer, Loader, Segment};

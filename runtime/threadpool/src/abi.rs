@@ -11,8 +11,7 @@ const INTERNAL: u32 = 1;
 const INVALID_ARGUMENT: u32 = 0x12;
 
 /// Handles the elements `begin` ≤ i < `end`. Declared as non-unwinding in C; tolerated here if it panics.
-pub type RangeBody =
-    Option<unsafe extern "C-unwind" fn(context: *mut c_void, begin: i64, end: i64)>;
+pub type RangeBody = Option<unsafe extern "C-unwind" fn(context: *mut c_void, begin: i64, end: i64)>;
 /// Handles one task. Declared as non-unwinding in C; tolerated here if it panics.
 pub type TaskBody = Option<unsafe extern "C-unwind" fn(context: *mut c_void, index: usize)>;
 
@@ -59,11 +58,7 @@ pub unsafe extern "C" fn et_parallel_for(
 /// # Safety
 /// `body` must be callable with `context` from any thread until this returns.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn et_parallel_tasks(
-    count: usize,
-    body: TaskBody,
-    context: *mut c_void,
-) -> u32 {
+pub unsafe extern "C" fn et_parallel_tasks(count: usize, body: TaskBody, context: *mut c_void) -> u32 {
     let Some(body) = body else {
         return INVALID_ARGUMENT;
     };

@@ -89,8 +89,7 @@ fn default_count() -> u32 {
     let cpus = available_cpus();
     CPUS.store(cpus, Relaxed);
     let asked = env::var_os(ENV_NUM_THREADS).and_then(|value| parse_count(value.to_str()?));
-    cpus.min(DEFAULT_MAX_THREADS as u32)
-        .min(asked.unwrap_or(u32::MAX))
+    cpus.min(DEFAULT_MAX_THREADS as u32).min(asked.unwrap_or(u32::MAX))
 }
 
 /// CPUs allowed by the affinity mask and by the CPU quotas (rounded down, at least 1) of the process's cgroup

@@ -35,27 +35,19 @@ impl Door {
 
     /// Makes the calling thread the owner, unless somebody is.
     pub(crate) fn claim(&self) -> bool {
-        self.0.load(Relaxed) == 0
-            && self
-                .0
-                .compare_exchange(0, CLAIMED, Acquire, Relaxed)
-                .is_ok()
+        self.0.load(Relaxed) == 0 && self.0.compare_exchange(0, CLAIMED, Acquire, Relaxed).is_ok()
     }
 
     /// Owner: lets up to `seats` workers with numbers below `limit` in (both at most 255).
     pub(crate) fn open(&self, seats: u32, limit: u32) {
-        self.0
-            .store(CLAIMED + seats * SEAT + limit * LIMIT, Release);
+        self.0.store(CLAIMED + seats * SEAT + limit * LIMIT, Release);
     }
 
     /// Worker `index`: enters if it may.
     pub(crate) fn enter(&self, index: u32) -> bool {
         let mut state = self.0.load(Relaxed);
         while state & SEATS != 0 && index < state / LIMIT {
-            match self
-                .0
-                .compare_exchange_weak(state, state - SEAT + INSIDE, Acquire, Relaxed)
-            {
+            match self.0.compare_exchange_weak(state, state - SEAT + INSIDE, Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => state = now,
             }

@@ -22,11 +22,6 @@ pub(crate) fn wake(word: &AtomicU32, count: u32) {
     let count = i32::try_from(count).unwrap_or(i32::MAX);
     // SAFETY: the kernel uses the address only as a key.
     unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-            count,
-        );
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, count);
     }
 }

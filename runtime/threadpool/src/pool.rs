@@ -26,10 +26,7 @@ struct Board {
     sleepers: AtomicU32,
 }
 
-static BOARD: Board = Board {
-    epoch: AtomicU32::new(0),
-    sleepers: AtomicU32::new(0),
-};
+static BOARD: Board = Board { epoch: AtomicU32::new(0), sleepers: AtomicU32::new(0) };
 
 /// Workers started: those with numbers 1 to this. Only grows, except in a forked child.
 static STARTED: AtomicU32 = AtomicU32::new(0);
@@ -52,9 +49,7 @@ pub(crate) unsafe fn run(work: Work, count: usize) -> Result<(), Failed> {
         None
     } else {
         // More callers than threads would only take CPUs from each other.
-        SLOT.iter()
-            .take(threads as usize)
-            .find(|slot| slot.door.claim())
+        SLOT.iter().take(threads as usize).find(|slot| slot.door.claim())
     };
     let Some(slot) = slot else {
         let mut indices = 0..count;
@@ -91,15 +86,9 @@ fn announce(slot: &Slot, seats: u32, threads: u32) {
     if sleepers == 0 {
         return;
     }
-    let awake = STARTED
-        .load(Relaxed)
-        .min(threads - 1)
-        .saturating_sub(sleepers);
-    let elsewhere: u32 = SLOT
-        .iter()
-        .filter(|other| !std::ptr::eq(*other, slot))
-        .map(|other| other.door.inside())
-        .sum();
+    let awake = STARTED.load(Relaxed).min(threads - 1).saturating_sub(sleepers);
+    let elsewhere: u32 =
+        SLOT.iter().filter(|other| !std::ptr::eq(*other, slot)).map(|other| other.door.inside()).sum();
     let missing = seats.saturating_sub(awake.saturating_sub(elsewhere));
     if missing > 0 {
         futex::wake(&BOARD.epoch, missing);

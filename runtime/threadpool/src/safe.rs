@@ -70,9 +70,7 @@ pub fn thread_count() -> usize {
 pub fn set_thread_count(count: usize) -> Result<(), Error> {
     const { assert!(MAX_THREADS == 255, "the message below names the limit") };
     if !config::set_count(count) {
-        return Err(Error::InvalidArgument(
-            "thread count: expected 0 (default) to 255",
-        ));
+        return Err(Error::InvalidArgument("thread count: expected 0 (default) to 255"));
     }
     pool::count_changed();
     Ok(())
@@ -93,9 +91,7 @@ impl SerialGuard {
     /// Opens a guard. Guards nest.
     pub fn new() -> Self {
         local::guard_enter();
-        Self {
-            _not_send: PhantomData,
-        }
+        Self { _not_send: PhantomData }
     }
 }
 
@@ -136,48 +132,27 @@ pub(crate) unsafe fn range_call(
     }
 
     if grain <= 0 {
-        return Err(Error::InvalidArgument(
-            "grain: expected a positive number of elements",
-        ));
+        return Err(Error::InvalidArgument("grain: expected a positive number of elements"));
     }
     if range.end < range.start {
-        return Err(Error::InvalidArgument(
-            "range: expected an end that is not before its begin",
-        ));
+        return Err(Error::InvalidArgument("range: expected an end that is not before its begin"));
     }
     if range.is_empty() {
         return Ok(());
     }
-    let threads = if local::must_be_serial() {
-        1
-    } else {
-        config::count()
-    };
+    let threads = if local::must_be_serial() { 1 } else { config::count() };
     let split = Split::new(range.start, range.end, grain, threads);
-    let chunks = Chunks {
-        split,
-        body,
-        context,
-    };
-    let work = Work {
-        body: call,
-        context: (&raw const chunks).cast_mut().cast(),
-    };
+    let chunks = Chunks { split, body, context };
+    let work = Work { body: call, context: (&raw const chunks).cast_mut().cast() };
     // SAFETY: `call` accepts a pointer to `chunks` and each index below its number of chunks.
     unsafe { pool::run(work, split.chunks()) }.map_err(|pool::Failed| Error::Internal)
 }
 
 /// # Safety
 /// The body must accept the context and every index below `count`, from any thread, until this returns.
-pub(crate) unsafe fn task_call(
-    count: usize,
-    body: TaskFn,
-    context: *mut c_void,
-) -> Result<(), Error> {
+pub(crate) unsafe fn task_call(count: usize, body: TaskFn, context: *mut c_void) -> Result<(), Error> {
     if count > MAX_TASKS {
-        return Err(Error::InvalidArgument(
-            "task count: expected at most isize::MAX",
-        ));
+        return Err(Error::InvalidArgument("task count: expected at most isize::MAX"));
     }
     // SAFETY: as the caller promises.
     unsafe { pool::run(Work { body, context }, count) }.map_err(|pool::Failed| Error::Internal)

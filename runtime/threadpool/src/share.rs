@@ -18,10 +18,7 @@ pub(crate) struct Share {
 
 impl Share {
     pub(crate) const fn new() -> Self {
-        Self {
-            next: AtomicUsize::new(0),
-            end: AtomicUsize::new(0),
-        }
+        Self { next: AtomicUsize::new(0), end: AtomicUsize::new(0) }
     }
 
     /// Deals `count` tasks out to `shares` as evenly as possible.
@@ -63,15 +60,9 @@ mod tests {
             let shares: Vec<_> = (0..parts).map(|_| Share::new()).collect();
             for count in 0..50 {
                 Share::deal(&shares, count);
-                let taken: Vec<usize> = shares
-                    .iter()
-                    .flat_map(|share| std::iter::from_fn(|| share.take()))
-                    .collect();
-                assert_eq!(
-                    taken,
-                    (0..count).collect::<Vec<_>>(),
-                    "{count} tasks in {parts} shares"
-                );
+                let taken: Vec<usize> =
+                    shares.iter().flat_map(|share| std::iter::from_fn(|| share.take())).collect();
+                assert_eq!(taken, (0..count).collect::<Vec<_>>(), "{count} tasks in {parts} shares");
             }
         }
     }

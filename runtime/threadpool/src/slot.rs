@@ -68,20 +68,13 @@ unsafe impl Sync for Slot {}
 
 impl Slot {
     pub(crate) const fn new() -> Self {
-        let work = Work {
-            body: nothing,
-            context: ptr::null_mut(),
-        };
+        let work = Work { body: nothing, context: ptr::null_mut() };
         // Overwritten before anybody reads it.
         let mode = Mode::UNSET;
         Self {
             door: Door::new(),
             panicked: AtomicBool::new(false),
-            job: UnsafeCell::new(Job {
-                work,
-                shares: 1,
-                mode,
-            }),
+            job: UnsafeCell::new(Job { work, shares: 1, mode }),
             shares: [const { Share::new() }; MAX_SHARES],
         }
     }
@@ -94,11 +87,7 @@ impl Slot {
         let shares = MAX_SHARES.min(team as usize);
         Share::deal(self.shares.get(..shares).unwrap_or(&self.shares), count);
         self.panicked.store(false, Relaxed);
-        let job = Job {
-            work,
-            shares,
-            mode: Mode::current(),
-        };
+        let job = Job { work, shares, mode: Mode::current() };
         // SAFETY: no worker is inside, as the caller promises, and there is one owner.
         unsafe { *self.job.get() = job };
     }

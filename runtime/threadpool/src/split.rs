@@ -26,12 +26,7 @@ impl Split {
             _ if units <= threads => units,
             _ => (units / threads).min(CHUNKS_PER_THREAD) * threads,
         };
-        Self {
-            begin,
-            each: length / chunks,
-            extra: length % chunks,
-            chunks,
-        }
+        Self { begin, each: length / chunks, extra: length % chunks, chunks }
     }
 
     /// The number of chunks, from 1 to a small multiple of the thread count.
@@ -69,10 +64,7 @@ mod tests {
         assert_eq!(at, end);
         assert!(longest - shortest <= 1, "even");
         let chunks = split.chunks();
-        assert!(
-            chunks <= threads as usize || chunks.is_multiple_of(threads as usize),
-            "balanced"
-        );
+        assert!(chunks <= threads as usize || chunks.is_multiple_of(threads as usize), "balanced");
     }
 
     #[test]

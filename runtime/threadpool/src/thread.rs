@@ -32,8 +32,7 @@ pub(crate) fn start(index: u32, worker: fn(u32)) -> bool {
         libc::sigfillset(all.as_mut_ptr());
         libc::sigdelset(all.as_mut_ptr(), libc::SIGPROF);
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        let refused =
-            libc::pthread_create(thread.as_mut_ptr(), ptr::null(), entry, argument.cast());
+        let refused = libc::pthread_create(thread.as_mut_ptr(), ptr::null(), entry, argument.cast());
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
         if refused != 0 {
             drop(Box::from_raw(argument));
@@ -48,7 +47,5 @@ pub(crate) fn start(index: u32, worker: fn(u32)) -> bool {
 
 #[cfg(miri)]
 pub(crate) fn start(index: u32, worker: fn(u32)) -> bool {
-    std::thread::Builder::new()
-        .spawn(move || worker(index))
-        .is_ok()
+    std::thread::Builder::new().spawn(move || worker(index)).is_ok()
 }

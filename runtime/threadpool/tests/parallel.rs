@@ -2,8 +2,7 @@
 
 use executorch_threadpool::abi::{et_parallel_for, et_parallel_tasks};
 use executorch_threadpool::{
-    Error, MAX_THREADS, SerialGuard, parallel_for, parallel_tasks, set_thread_count, thread_count,
-    thread_num,
+    Error, MAX_THREADS, SerialGuard, parallel_for, parallel_tasks, set_thread_count, thread_count, thread_num,
 };
 use std::collections::HashSet;
 use std::ffi::c_void;
@@ -73,10 +72,7 @@ fn ranges_are_covered_exactly_once() {
                     }
                 })
                 .unwrap();
-                assert_all_once(
-                    &hits,
-                    &format!("{length} elements, grain {grain}, {threads} threads"),
-                );
+                assert_all_once(&hits, &format!("{length} elements, grain {grain}, {threads} threads"));
             }
         }
     }
@@ -93,11 +89,7 @@ fn writes_of_the_body_are_seen_after_the_call() {
             unsafe { *ptr::with_exposed_provenance_mut::<usize>(base).add(i) = i + round };
         })
         .unwrap();
-        assert!(
-            data.iter()
-                .enumerate()
-                .all(|(i, &value)| value == i + round)
-        );
+        assert!(data.iter().enumerate().all(|(i, &value)| value == i + round));
     }
 }
 
@@ -224,14 +216,8 @@ fn a_count_that_grows_again_brings_threads_back() {
 #[test]
 fn settings_are_checked() {
     let threads = Threads::exactly(3);
-    assert!(matches!(
-        set_thread_count(MAX_THREADS + 1),
-        Err(Error::InvalidArgument(_))
-    ));
-    assert!(matches!(
-        set_thread_count(usize::MAX),
-        Err(Error::InvalidArgument(_))
-    ));
+    assert!(matches!(set_thread_count(MAX_THREADS + 1), Err(Error::InvalidArgument(_))));
+    assert!(matches!(set_thread_count(usize::MAX), Err(Error::InvalidArgument(_))));
     assert_eq!(thread_count(), 3, "unchanged after an error");
     set_thread_count(MAX_THREADS).unwrap();
     assert_eq!(thread_count(), MAX_THREADS);
@@ -282,11 +268,7 @@ fn a_panic_is_reported_after_all_have_finished() {
                 }
                 running.fetch_sub(1, Relaxed);
             });
-            assert_eq!(
-                outcome,
-                Err(Error::Internal),
-                "task {bad} of {threads} threads"
-            );
+            assert_eq!(outcome, Err(Error::Internal), "task {bad} of {threads} threads");
             assert_eq!(running.load(Relaxed), 0);
         }
         // The pool is as good as before.

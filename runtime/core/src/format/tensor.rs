@@ -135,7 +135,14 @@ pub fn shape(sizes: &[i32], dim_order: &[u8]) -> Result<(Vec<i32>, u64)> {
             sizes.len()
         )));
     }
-    if dim_order.len() != sizes.len() {
+    let mut strides = vec![0; sizes.len()];
+    let numel = dense_strides(sizes, dim_order, &mut strides)?;
+    Ok((strides, numel))
+}
+
+/// Writes the dense strides of a shape and returns its number of elements. All slices have the shape's rank.
+pub fn dense_strides(sizes: &[i32], dim_order: &[u8], strides: &mut [i32]) -> Result<u64> {
+    if dim_order.len() != sizes.len() || strides.len() != sizes.len() {
         return Err(invalid(format!("{} sizes but a dim order of {}", sizes.len(), dim_order.len())));
     }
     let mut numel = 1_u64;
@@ -145,27 +152,26 @@ pub fn shape(sizes: &[i32], dim_order: &[u8]) -> Result<(Vec<i32>, u64)> {
         numel =
             numel.checked_mul(size).ok_or_else(|| invalid(format!("the product of {sizes:?} overflows")))?;
     }
-    let mut strides = vec![0; sizes.len()];
     let mut seen = 0_u32;
     let mut stride = 1_i64;
     for &dim in dim_order.iter().rev() {
-        let bit = 1_u32.checked_shl(u32::from(dim)).unwrap_or(0);
         let (Some(slot), Some(&size)) = (strides.get_mut(usize::from(dim)), sizes.get(usize::from(dim)))
         else {
             return Err(invalid(format!(
                 "the dim order {dim_order:?} names a dimension that does not exist"
             )));
         };
-        if seen & bit != 0 {
+        // Ranks are at most 16, so the bit exists.
+        if seen & (1 << dim) != 0 {
             return Err(invalid(format!("the dim order {dim_order:?} is no permutation")));
         }
-        seen |= bit;
+        seen |= 1 << dim;
         // A zero size keeps the stride, as PyTorch does.
         *slot = i32::try_from(stride)
             .map_err(|_| invalid(format!("a stride of {sizes:?} does not fit 32 bits")))?;
         stride = stride.saturating_mul(i64::from(size.max(1)));
     }
-    Ok((strides, numel))
+    Ok(numel)
 }
 
 #[cfg(test)]

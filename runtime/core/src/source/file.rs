@@ -227,3 +227,31 @@ unsafe extern "C" fn destroy<S: Source>(user_data: *mut c_void) {
     // SAFETY: `user_data` is the source that `table` boxed, and this is the one call of `destroy`.
     drop(unsafe { Box::from_raw(user_data.cast::<S>()) });
 }
+
+/// Bytes of the caller, used in place.
+struct Bytes(super::Buffer);
+
+impl Source for Bytes {
+    fn size(&self) -> u64 {
+        self.0.bytes().len() as u64
+    }
+
+    fn load(&self, offset: u64, size: usize) -> io::Result<et_buffer_t> {
+        let bytes = range(self.0.bytes(), offset, size)?;
+        Ok(et_buffer_t { data: bytes.as_ptr().cast(), size, free: None, context: ptr::null_mut() })
+    }
+
+    fn load_into(&self, offset: u64, destination: &mut [u8]) -> io::Result<()> {
+        destination.copy_from_slice(range(self.0.bytes(), offset, destination.len())?);
+        Ok(())
+    }
+}
+
+/// A loader over the caller's bytes.
+///
+/// # Safety
+/// `buffer` obeys the contract of `et_data_loader_from_buffer`.
+pub unsafe fn from_buffer(buffer: et_buffer_t) -> et_data_loader_t {
+    // SAFETY: the caller's promise.
+    table(Bytes(unsafe { super::Buffer::new(buffer) }))
+}

@@ -9,10 +9,7 @@ use std::time::Instant;
 include!("support/spin_pool.rs");
 
 fn main() {
-    let threads = std::env::args()
-        .nth(1)
-        .and_then(|s| s.parse().ok())
-        .unwrap_or(2);
+    let threads = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(2);
     let shapes = [
         [64, 1024, 1024],
         [1, 1024, 1024],
@@ -25,10 +22,7 @@ fn main() {
         [64, 64, 64],
     ];
     with_pool(threads, |pool| {
-        println!(
-            "{:>16} {:>22} {:>22} {:>22}",
-            "M×N×K", "B packed", "A packed", "none packed"
-        );
+        println!("{:>16} {:>22} {:>22} {:>22}", "M×N×K", "B packed", "A packed", "none packed");
         for [m, n, k] in shapes {
             let a: Vec<f32> = (0..m * k).map(|i| (i % 7) as f32 - 3.0).collect();
             let b: Vec<f32> = (0..k * n).map(|i| (i % 5) as f32 - 2.0).collect();
@@ -60,11 +54,7 @@ fn main() {
             print!("{:>16}", format!("{m}×{n}×{k}"));
             for times in &mut times {
                 times.sort_by(f64::total_cmp);
-                print!(
-                    "     best {:>5.0} med {:>4.0}",
-                    flops / times[0] / 1e9,
-                    flops / times[12] / 1e9
-                );
+                print!("     best {:>5.0} med {:>4.0}", flops / times[0] / 1e9, flops / times[12] / 1e9);
             }
             println!();
         }

@@ -28,12 +28,7 @@ pub(crate) enum BSource<T> {
     /// Panels over all of K; the first holds column 0.
     Packed { data: *const T },
     /// Rows of contiguous columns, `ld` apart, read in place; a last partial panel is in `tail`.
-    Direct {
-        data: *const T,
-        ld: usize,
-        tail: *const T,
-        n: usize,
-    },
+    Direct { data: *const T, ld: usize, tail: *const T, n: usize },
 }
 
 /// One product over all of K, and where it goes. `init` and `clamp` apply once, in order.
@@ -83,9 +78,7 @@ impl<T: Element> Block<'_, T> {
                     for first in rows.clone().step_by(mc) {
                         let some = first..(first + mc).min(rows.end);
                         let to = scratch.as_mut_ptr();
-                        debug_assert!(
-                            scratch.len() >= some.len().next_multiple_of(mr) * ks.len() + SLACK
-                        );
+                        debug_assert!(scratch.len() >= some.len().next_multiple_of(mr) * ks.len() + SLACK);
                         // SAFETY: as the caller promises.
                         unsafe {
                             pack_a(self.kernels, &a, some.clone(), ks.clone(), mr, to);
@@ -118,9 +111,7 @@ impl<T: Element> Block<'_, T> {
             unsafe {
                 let (b, b_k) = match self.b {
                     BSource::Packed { data } => (data.add(col * self.k + ks.start * nr), nr),
-                    BSource::Direct { tail, n: all, .. } if all - col < nr => {
-                        (tail.add(ks.start * nr), nr)
-                    }
+                    BSource::Direct { tail, n: all, .. } if all - col < nr => (tail.add(ks.start * nr), nr),
                     BSource::Direct { data, ld, .. } => (data.add(col + ks.start * ld), ld),
                 };
                 for row in rows.clone().step_by(mr) {

@@ -28,11 +28,7 @@ pub(crate) fn product(what: &str, sizes: &[usize]) -> Result<usize> {
     sizes
         .iter()
         .try_fold(1usize, |acc, &s| acc.checked_mul(s))
-        .ok_or_else(|| {
-            Error::new(format!(
-                "{what}: sizes {sizes:?} overflow the address space"
-            ))
-        })
+        .ok_or_else(|| Error::new(format!("{what}: sizes {sizes:?} overflow the address space")))
 }
 
 /// Highest offset that `sizes` and `strides` reach, plus one (0 for an empty shape).
@@ -43,13 +39,9 @@ pub(crate) fn extent(what: &str, sizes: &[usize], strides: &[usize]) -> Result<u
     sizes
         .iter()
         .zip(strides)
-        .try_fold(0usize, |acc, (&size, &stride)| {
-            acc.checked_add((size - 1).checked_mul(stride)?)
-        })
+        .try_fold(0usize, |acc, (&size, &stride)| acc.checked_add((size - 1).checked_mul(stride)?))
         .and_then(|last| last.checked_add(1))
         .ok_or_else(|| {
-            Error::new(format!(
-                "{what}: sizes {sizes:?} with strides {strides:?} overflow the address space"
-            ))
+            Error::new(format!("{what}: sizes {sizes:?} with strides {strides:?} overflow the address space"))
         })
 }

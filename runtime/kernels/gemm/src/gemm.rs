@@ -113,9 +113,7 @@ impl<'a, T: Element> Product<'a, T> {
             Rhs::Packed(b) => (b.k, b.n),
         };
         if k != k2 {
-            return Err(Error::new(format!(
-                "cannot multiply {m}x{k} by {k2}x{n}: the inner sizes differ"
-            )));
+            return Err(Error::new(format!("cannot multiply {m}x{k} by {k2}x{n}: the inner sizes differ")));
         }
         product("matrix product", &[m.max(1), n.max(1), k.max(1)])?;
         Ok([m, n, k])
@@ -168,13 +166,7 @@ impl<'a, T: Element> Product<'a, T> {
             Addend::Col(d) => d.len() >= m,
             Addend::Full(d) => (d.rows(), d.cols()) == (m, n),
         };
-        if fits {
-            Ok(())
-        } else {
-            Err(Error::new(format!(
-                "the addend does not fit the {m}x{n} output"
-            )))
-        }
+        if fits { Ok(()) } else { Err(Error::new(format!("the addend does not fit the {m}x{n} output"))) }
     }
 
     /// Computes the product into `out`. `scratch` has at least [`Product::scratch_len`] elements, of
@@ -193,11 +185,7 @@ impl<'a, T: Element> Product<'a, T> {
         if m == 0 || n == 0 {
             return Ok(());
         }
-        let addend = if self.beta == T::ZERO {
-            Addend::None
-        } else {
-            self.addend
-        };
+        let addend = if self.beta == T::ZERO { Addend::None } else { self.addend };
         if k == 0 || self.alpha == T::ZERO {
             for i in 0..m {
                 let start = i * out.row_stride;
@@ -213,12 +201,8 @@ impl<'a, T: Element> Product<'a, T> {
             Addend::None => Some((Init::Zero, std::ptr::null(), 0)),
             Addend::Row(d) => Some((Init::Rows, d.as_ptr(), 0)),
             Addend::Col(d) => Some((Init::Splat, d.as_ptr(), 1)),
-            Addend::Full(d) if d.col_stride() == 1 => {
-                Some((Init::Rows, d.as_ptr(), d.row_stride()))
-            }
-            Addend::Full(d) if d.col_stride() == 0 => {
-                Some((Init::Splat, d.as_ptr(), d.row_stride()))
-            }
+            Addend::Full(d) if d.col_stride() == 1 => Some((Init::Rows, d.as_ptr(), d.row_stride())),
+            Addend::Full(d) if d.col_stride() == 0 => Some((Init::Splat, d.as_ptr(), d.row_stride())),
             Addend::Full(_) => None,
         };
         if let (Lhs::View(a), Rhs::View(b)) = (self.a, self.b)
@@ -228,18 +212,8 @@ impl<'a, T: Element> Product<'a, T> {
             return Ok(());
         }
         let (init, init_at, init_row) = fused.unwrap_or((Init::Zero, std::ptr::null(), 0));
-        let clamp = if fused.is_some() {
-            self.activation.limits()
-        } else {
-            None
-        };
-        self.blocked(
-            kernels,
-            pool,
-            scratch,
-            &mut out,
-            (init, init_at, init_row, clamp),
-        );
+        let clamp = if fused.is_some() { self.activation.limits() } else { None };
+        self.blocked(kernels, pool, scratch, &mut out, (init, init_at, init_row, clamp));
         if fused.is_none() {
             self.finish(addend, &mut out);
         }
@@ -292,8 +266,7 @@ impl<'a, T: Element> Product<'a, T> {
                         let (row, col) = if m <= STREAM_ROWS { (i, o) } else { (o, i) };
                         // SAFETY: element `(row, col)` belongs to this task; the views are checked.
                         unsafe {
-                            *c.get().add(row * c_row + col) =
-                                (kernels.dot)(k, a.at(row, 0), b.at(0, col));
+                            *c.get().add(row * c_row + col) = (kernels.dot)(k, a.at(row, 0), b.at(0, col));
                         }
                     }
                 }
@@ -337,9 +310,7 @@ impl<'a, T: Element> Product<'a, T> {
         };
         let (packed_b, scratch) = scratch.split_at_mut(b_len);
         let b = match self.b {
-            Rhs::Packed(b) => BSource::Packed {
-                data: b.data.as_ptr(),
-            },
+            Rhs::Packed(b) => BSource::Packed { data: b.data.as_ptr() },
             Rhs::View(b) => {
                 let to = Shared::new(packed_b);
                 let direct = b.col_stride() == 1 && m <= DIRECT_ROWS;
@@ -350,24 +321,13 @@ impl<'a, T: Element> Product<'a, T> {
                         // SAFETY: `packed_b` holds every panel.
                         unsafe { pack_b_panel(kernels, &b, panels - 1, tail) };
                     }
-                    BSource::Direct {
-                        data: b.as_ptr(),
-                        ld: b.row_stride(),
-                        tail,
-                        n,
-                    }
+                    BSource::Direct { data: b.as_ptr(), ld: b.row_stride(), tail, n }
                 } else {
-                    let tasks = if threads == 1 {
-                        1
-                    } else {
-                        (threads * 2).min(panels)
-                    };
+                    let tasks = if threads == 1 { 1 } else { (threads * 2).min(panels) };
                     pool::run(pool, tasks, &|task| {
                         for panel in pool::part(panels, tasks, task) {
                             // SAFETY: `packed_b` holds every panel, and this task owns this one.
-                            unsafe {
-                                pack_b_panel(kernels, &b, panel, to.get().add(panel * nr * k))
-                            };
+                            unsafe { pack_b_panel(kernels, &b, panel, to.get().add(panel * nr * k)) };
                         }
                     });
                     BSource::Packed { data: to.get() }
@@ -375,13 +335,7 @@ impl<'a, T: Element> Product<'a, T> {
             }
         };
         let (a, row_unit) = match self.a {
-            Lhs::Packed(a) => (
-                ASource::Packed {
-                    data: a.data.as_ptr(),
-                    mr: a.mr,
-                },
-                a.mr,
-            ),
+            Lhs::Packed(a) => (ASource::Packed { data: a.data.as_ptr(), mr: a.mr }, a.mr),
             Lhs::View(a) => {
                 let aliases = (a.row_stride() * size_of::<T>()).is_multiple_of(1024);
                 let few = m <= kernels.mr_direct || (n <= DIRECT_COLS && !aliases);
@@ -403,12 +357,8 @@ impl<'a, T: Element> Product<'a, T> {
         let b = Shareable(b);
         let a = Shareable(a);
         let (m_units, n_units) = (m.div_ceil(row_unit), n.div_ceil(nr));
-        let [m_tasks, n_tasks] = split(
-            threads,
-            [m_units, n_units],
-            m * n * k,
-            matches!(a.0, ASource::Pack(_)),
-        );
+        let [m_tasks, n_tasks] =
+            split(threads, [m_units, n_units], m * n * k, matches!(a.0, ASource::Pack(_)));
         pool::run(pool, m_tasks * n_tasks, &|task| {
             let (a, b) = (&a, &b);
             let rows = pool::part(m_units, m_tasks, task % m_tasks);
@@ -453,9 +403,7 @@ impl<'a, T: Element> Product<'a, T> {
             match addend {
                 Addend::None => {}
                 Addend::Row(d) => {
-                    row.iter_mut()
-                        .zip(d)
-                        .for_each(|(c, &d)| *c = *c + self.beta * d);
+                    row.iter_mut().zip(d).for_each(|(c, &d)| *c = *c + self.beta * d);
                 }
                 Addend::Col(d) => {
                     let add = self.beta * d[i];
@@ -489,9 +437,7 @@ fn split(threads: usize, units: [usize; 2], macs: usize, packs_a: bool) -> [usiz
     if threads == 1 {
         return [1, 1];
     }
-    let want = (threads * TASKS_PER_THREAD)
-        .min(macs / (pool::GRAIN_MACS / 2))
-        .max(1);
+    let want = (threads * TASKS_PER_THREAD).min(macs / (pool::GRAIN_MACS / 2)).max(1);
     let first = usize::from(!packs_a);
     // Few panels for each task would read the other operand too often.
     let least = if packs_a { 4 } else { 1 };

@@ -29,8 +29,7 @@ impl Isa {
             Isa::Avx512 => std::arch::is_x86_feature_detected!("avx512f"),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => {
-                std::arch::is_x86_feature_detected!("avx2")
-                    && std::arch::is_x86_feature_detected!("fma")
+                std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
             }
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => true,
@@ -58,9 +57,7 @@ impl Isa {
             let wanted = std::env::var("ET_CPU_ISA").unwrap_or_default();
             let mut available = Isa::ALL.into_iter().filter(|isa| isa.is_available());
             let fastest = available.clone().next().unwrap_or(Isa::Scalar);
-            available
-                .find(|isa| isa.name() == wanted)
-                .unwrap_or(fastest)
+            available.find(|isa| isa.name() == wanted).unwrap_or(fastest)
         })
     }
 }

@@ -29,13 +29,7 @@ impl<'a, T> Matrix<'a, T> {
                 data.len()
             )));
         }
-        Ok(Self {
-            data,
-            rows,
-            cols,
-            row_stride,
-            col_stride,
-        })
+        Ok(Self { data, rows, cols, row_stride, col_stride })
     }
 
     /// A dense row-major view.
@@ -82,19 +76,14 @@ impl<'a, T> Matrix<'a, T> {
     /// Address of an element; in bounds whenever `row < rows` and `col < cols`.
     pub(crate) fn at(&self, row: usize, col: usize) -> *const T {
         debug_assert!(row <= self.rows && col <= self.cols);
-        self.data
-            .as_ptr()
-            .wrapping_add(row * self.row_stride + col * self.col_stride)
+        self.data.as_ptr().wrapping_add(row * self.row_stride + col * self.col_stride)
     }
 }
 
 impl<T: Copy> Matrix<'_, T> {
     /// One element. Panics outside the matrix.
     pub fn get(&self, row: usize, col: usize) -> T {
-        assert!(
-            row < self.rows && col < self.cols,
-            "element outside the matrix"
-        );
+        assert!(row < self.rows && col < self.cols, "element outside the matrix");
         self.data[row * self.row_stride + col * self.col_stride]
     }
 }
@@ -125,12 +114,7 @@ impl<'a, T> MatrixMut<'a, T> {
                 "rows of a {rows}x{cols} output matrix overlap: the row stride is {row_stride}"
             )));
         }
-        Ok(Self {
-            data,
-            rows,
-            cols,
-            row_stride,
-        })
+        Ok(Self { data, rows, cols, row_stride })
     }
 
     /// A dense row-major view.

@@ -243,11 +243,7 @@ pub(crate) unsafe fn dot<S: Simd>(k: usize, a: *const S::E, b: *const S::E) -> S
         }
         while i < k {
             let mask = S::mask((k - i).min(S::LANES));
-            acc[0] = S::fma(
-                S::load_masked(a.add(i), mask),
-                S::load_masked(b.add(i), mask),
-                acc[0],
-            );
+            acc[0] = S::fma(S::load_masked(a.add(i), mask), S::load_masked(b.add(i), mask), acc[0]);
             i += S::LANES;
         }
         S::sum(S::add(S::add(acc[0], acc[1]), S::add(acc[2], acc[3])))

@@ -101,15 +101,7 @@ pub(crate) unsafe fn pack_a<T: Element>(
         let lanes = (rows.end - first).min(width);
         // SAFETY: as promised by the caller; panels are packed in order, so slack is rewritten.
         unsafe {
-            pack_panel(
-                kernels,
-                a.at(first, ks.start),
-                strides,
-                lanes,
-                ks.len(),
-                to,
-                width,
-            );
+            pack_panel(kernels, a.at(first, ks.start), strides, lanes, ks.len(), to, width);
             to = to.add(width * ks.len());
         }
     }
@@ -129,17 +121,7 @@ pub(crate) unsafe fn pack_b_panel<T: Element>(
     let lanes = (b.cols() - panel * nr).min(nr);
     let strides = [b.col_stride(), b.row_stride()];
     // SAFETY: as promised by the caller.
-    unsafe {
-        pack_panel(
-            kernels,
-            b.at(0, panel * nr),
-            strides,
-            lanes,
-            b.rows(),
-            to,
-            nr,
-        )
-    }
+    unsafe { pack_panel(kernels, b.at(0, panel * nr), strides, lanes, b.rows(), to, nr) }
 }
 
 /// Rows of an A panel: as few panels as possible, then as equal as possible.
@@ -173,13 +155,7 @@ impl<T: Element> PackedA<T> {
         let mut data = Aligned::new(len + SLACK);
         // SAFETY: the ranges are the whole matrix, and `data` has the length that `pack_a` asks for.
         unsafe { pack_a(kernels, a, 0..m, 0..k, mr, data.as_mut().as_mut_ptr()) };
-        Ok(Self {
-            data,
-            isa,
-            m,
-            k,
-            mr,
-        })
+        Ok(Self { data, isa, m, k, mr })
     }
 }
 

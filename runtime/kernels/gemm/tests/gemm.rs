@@ -22,16 +22,8 @@ impl Operand {
             2 => [cols + 5, 1],
             _ => [2 * cols + 3, 2],
         };
-        let len = if rows * cols == 0 {
-            0
-        } else {
-            (rows - 1) * strides[0] + (cols - 1) * strides[1] + 1
-        };
-        Self {
-            data: rng.floats(len),
-            shape: [rows, cols],
-            strides,
-        }
+        let len = if rows * cols == 0 { 0 } else { (rows - 1) * strides[0] + (cols - 1) * strides[1] + 1 };
+        Self { data: rng.floats(len), shape: [rows, cols], strides }
     }
 
     fn view(&self) -> Matrix<'_, f32> {
@@ -40,24 +32,12 @@ impl Operand {
 }
 
 fn check(rng: &mut Rng, isa: Isa, pool: &dyn Pool, [m, n, k]: [usize; 3]) {
-    let (a, b, d) = (
-        Operand::new(rng, m, k),
-        Operand::new(rng, k, n),
-        Operand::new(rng, m, n),
-    );
+    let (a, b, d) = (Operand::new(rng, m, k), Operand::new(rng, k, n), Operand::new(rng, m, n));
     let (row, col) = (rng.floats(n), rng.floats(m));
     let packed_a = PackedA::with_isa(&a.view(), isa).unwrap();
     let packed_b = PackedB::with_isa(&b.view(), isa).unwrap();
-    let lhs = if rng.below(2) == 0 {
-        Lhs::View(a.view())
-    } else {
-        Lhs::Packed(&packed_a)
-    };
-    let rhs = if rng.below(2) == 0 {
-        Rhs::View(b.view())
-    } else {
-        Rhs::Packed(&packed_b)
-    };
+    let lhs = if rng.below(2) == 0 { Lhs::View(a.view()) } else { Lhs::Packed(&packed_a) };
+    let rhs = if rng.below(2) == 0 { Rhs::View(b.view()) } else { Rhs::Packed(&packed_b) };
     let mut product = Product::new(lhs, rhs);
     product.isa = isa;
     product.addend = match rng.below(4) {
@@ -81,13 +61,7 @@ fn check(rng: &mut Rng, isa: Isa, pool: &dyn Pool, [m, n, k]: [usize; 3]) {
     let gap = rng.below(3);
     let mut out = vec![7.0f32; (n + gap) * m];
     let mut scratch = vec![f32::NAN; product.scratch_len(pool).unwrap()];
-    product
-        .run(
-            pool,
-            &mut scratch,
-            MatrixMut::new(&mut out, [m, n], n + gap).unwrap(),
-        )
-        .unwrap();
+    product.run(pool, &mut scratch, MatrixMut::new(&mut out, [m, n], n + gap).unwrap()).unwrap();
 
     for i in 0..m {
         for j in 0..n + gap {
@@ -96,9 +70,8 @@ fn check(rng: &mut Rng, isa: Isa, pool: &dyn Pool, [m, n, k]: [usize; 3]) {
                 assert_eq!(got, 7.0, "the gap between rows was written");
                 continue;
             }
-            let sum: f64 = (0..k)
-                .map(|l| f64::from(a.view().get(i, l)) * f64::from(b.view().get(l, j)))
-                .sum();
+            let sum: f64 =
+                (0..k).map(|l| f64::from(a.view().get(i, l)) * f64::from(b.view().get(l, j))).sum();
             let add = match product.addend {
                 Addend::None => 0.0,
                 Addend::Row(d) => d[j],

@@ -151,14 +151,8 @@ unsafe fn transpose_f32(r: &mut [__m256; 16]) {
 unsafe fn transpose_f64(r: &mut [__m256d; 16]) {
     // SAFETY: the caller runs on a CPU with AVX2.
     unsafe {
-        let low = [
-            _mm256_unpacklo_pd(r[0], r[1]),
-            _mm256_unpacklo_pd(r[2], r[3]),
-        ];
-        let high = [
-            _mm256_unpackhi_pd(r[0], r[1]),
-            _mm256_unpackhi_pd(r[2], r[3]),
-        ];
+        let low = [_mm256_unpacklo_pd(r[0], r[1]), _mm256_unpacklo_pd(r[2], r[3])];
+        let high = [_mm256_unpackhi_pd(r[0], r[1]), _mm256_unpackhi_pd(r[2], r[3])];
         r[0] = _mm256_permute2f128_pd::<0x20>(low[0], low[1]);
         r[1] = _mm256_permute2f128_pd::<0x20>(high[0], high[1]);
         r[2] = _mm256_permute2f128_pd::<0x31>(low[0], low[1]);

@@ -22,9 +22,7 @@ impl Rng {
 
     /// Numbers between -1 and 1.
     pub fn floats(&mut self, n: usize) -> Vec<f32> {
-        (0..n)
-            .map(|_| (self.next() >> 40) as f32 / (1u64 << 23) as f32 - 1.0)
-            .collect()
+        (0..n).map(|_| (self.next() >> 40) as f32 / (1u64 << 23) as f32 - 1.0).collect()
     }
 }
 

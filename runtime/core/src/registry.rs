@@ -1,0 +1,415 @@
+//! The process's one registry of kernels, backends and device allocators.
+//!
+//! Registration happens in static initialisers, so it never panics and never prints: what is refused is kept as a
+//! message for whoever loads a program next.
+
+use executorch_abi::backend::et_backend_t;
+use executorch_abi::device::et_device_allocator_t;
+use executorch_abi::error::*;
+use executorch_abi::kernel::et_kernel_t;
+use executorch_abi::registration::*;
+use executorch_abi::{Error, Result};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// The runtime's version.
+pub const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => c"unknown",
+    };
+
+/// A registered kernel.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// Its table's entry.
+    pub table: et_kernel_t,
+    /// Its name.
+    pub name: CString,
+    /// The dtypes and dim orders that it serves; none for all.
+    pub key: Option<CString>,
+    /// The kinds of its arguments; none if they are unchecked.
+    pub signature: Option<CString>,
+    library: String,
+}
+
+// SAFETY: the ABI asks that a kernel's table and user data may be used from any thread.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+struct Backend {
+    table: &'static et_backend_t,
+    name: CString,
+    library: String,
+}
+
+// SAFETY: the ABI asks that a backend's functions and user data may be used from any thread.
+unsafe impl Send for Backend {}
+// SAFETY: as above.
+unsafe impl Sync for Backend {}
+
+struct DeviceAllocator {
+    table: &'static et_device_allocator_t,
+    library: String,
+}
+
+// SAFETY: the ABI asks that an allocator's functions and user data may be used from any thread.
+unsafe impl Send for DeviceAllocator {}
+// SAFETY: as above.
+unsafe impl Sync for DeviceAllocator {}
+
+#[derive(Default)]
+struct Registry {
+    // Entries are never removed, and leaked so that names can be handed out for the life of the process.
+    kernels: Vec<&'static Kernel>,
+    by_name: HashMap<&'static CStr, Vec<&'static Kernel>>,
+    backends: Vec<&'static Backend>,
+    devices: Vec<DeviceAllocator>,
+    errors: Vec<&'static CStr>,
+}
+
+static REGISTRY: RwLock<Option<Registry>> = RwLock::new(None);
+
+fn read() -> RwLockReadGuard<'static, Option<Registry>> {
+    REGISTRY.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn with<T>(use_it: impl FnOnce(&mut Registry) -> T) -> T {
+    let mut guard: RwLockWriteGuard<'_, _> = REGISTRY.write().unwrap_or_else(PoisonError::into_inner);
+    use_it(guard.get_or_insert_default())
+}
+
+/// Who registers, checked against this runtime.
+struct Origin {
+    component: String,
+    library: String,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.component, self.library)
+    }
+}
+
+/// # Safety
+/// `registration` is null or valid, and its strings are null or NUL-terminated.
+unsafe fn handshake(registration: *const et_registration_t, address: *const c_void) -> Result<Origin> {
+    let library = library_of(address);
+    // SAFETY: the caller's promise.
+    let Some(header) = (unsafe { registration.as_ref() }) else {
+        return Err(Error::new(
+            ET_ERROR_INVALID_ARGUMENT,
+            format!("{library} registers without an et_registration_t; pass one"),
+        ));
+    };
+    if (header.struct_size as usize) < size_of::<et_registration_t>() {
+        return Err(Error::new(
+            ET_ERROR_INVALID_ARGUMENT,
+            format!("{library} registers with an et_registration_t of {} bytes", header.struct_size),
+        ));
+    }
+    // SAFETY: the caller's promise.
+    let (name, version) = unsafe { (text(header.component_name), text(header.component_version)) };
+    let name = name.map_or_else(|| "a component without a name".into(), |n| n.to_string_lossy().into_owned());
+    let version = version.map_or_else(|| "unknown".into(), |v| v.to_string_lossy().into_owned());
+    let origin = Origin { component: format!("{name} {version}"), library };
+    let ours = VERSION.to_string_lossy();
+    let advice = "install releases that belong together";
+    if header.abi_major != ET_ABI_MAJOR || header.abi_minor > ET_ABI_MINOR {
+        return Err(Error::new(
+            ET_ERROR_NOT_SUPPORTED,
+            format!(
+                "{origin} was built for ABI {}.{}, but this runtime {ours} has ABI {ET_ABI_MAJOR}.{ET_ABI_MINOR}; {advice}",
+                header.abi_major, header.abi_minor
+            ),
+        ));
+    }
+    if header.flags & ET_REGISTRATION_LOCKSTEP != 0 && version != ours {
+        return Err(Error::new(
+            ET_ERROR_NOT_SUPPORTED,
+            format!("{origin} belongs to release {version}, but this runtime is {ours}; {advice}"),
+        ));
+    }
+    Ok(origin)
+}
+
+/// The file that holds an address, for messages.
+fn library_of(address: *const c_void) -> String {
+    let mut info = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    // SAFETY: `info` is a place to write to; dladdr looks the address up and does not read it.
+    let found = unsafe { libc::dladdr(address, &mut info) };
+    // SAFETY: dladdr's name is NUL-terminated and lives as long as the library, which a registration keeps.
+    let name = if found == 0 { None } else { unsafe { text(info.dli_fname) } };
+    name.map_or_else(|| "an unknown library".into(), |n| n.to_string_lossy().into_owned())
+}
+
+/// # Safety
+/// `pointer` is null or a NUL-terminated string that lives during `'a`.
+unsafe fn text<'a>(pointer: *const std::ffi::c_char) -> Option<&'a CStr> {
+    // SAFETY: the caller's promise.
+    (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) })
+}
+
+/// Keeps a refusal for later and passes it on.
+fn refuse(registry: &mut Registry, error: Error) -> Error {
+    let message = CString::new(error.message.replace('\0', "?")).unwrap_or_default();
+    registry.errors.push(Box::leak(message.into_boxed_c_str()));
+    error
+}
+
+/// Registers kernels; what is refused does not keep the others out.
+///
+/// # Safety
+/// The pointers obey the contract of `et_register_kernels`.
+pub unsafe fn register_kernels(
+    registration: *const et_registration_t,
+    kernels: *const et_kernel_t,
+    count: usize,
+) -> Result<()> {
+    with(|registry| {
+        // SAFETY: the caller's promise.
+        let origin = unsafe { handshake(registration, kernels.cast()) }.map_err(|e| refuse(registry, e))?;
+        let mut first = Ok(());
+        let mut entry = kernels.cast::<u8>();
+        for _ in 0..count {
+            // SAFETY: the caller's promise: `entry` is one of the table's entries.
+            let result = unsafe { register_kernel(registry, &origin, entry.cast()) };
+            match result {
+                Ok(stride) => entry = entry.wrapping_add(stride),
+                Err((error, stride)) => {
+                    let error = refuse(registry, error);
+                    first = first.and(Err(error));
+                    match stride {
+                        Some(stride) => entry = entry.wrapping_add(stride),
+                        None => break,
+                    }
+                }
+            }
+        }
+        first
+    })
+}
+
+/// Registers one kernel and returns the distance to the next one, also on failure if it is known.
+///
+/// # Safety
+/// `entry` is an entry of a table as `et_register_kernels` asks for.
+unsafe fn register_kernel(
+    registry: &mut Registry,
+    origin: &Origin,
+    entry: *const et_kernel_t,
+) -> std::result::Result<usize, (Error, Option<usize>)> {
+    // SAFETY: the caller's promise; `struct_size` is the first field of every version of the entry.
+    let stride = unsafe { entry.cast::<u32>().read() } as usize;
+    if stride < size_of::<et_kernel_t>() {
+        let text = format!("{origin} registers a kernel whose struct_size is {stride}");
+        return Err((Error::new(ET_ERROR_INVALID_ARGUMENT, text), None));
+    }
+    // SAFETY: the entry is at least as large as the type, by its own word.
+    let table = unsafe { entry.read() };
+    // SAFETY: the table's strings live as long as the process.
+    let (name, key, signature) = unsafe { (text(table.name), text(table.key), text(table.signature)) };
+    let Some(name) = name.filter(|n| !n.is_empty()) else {
+        let text = format!("{origin} registers a kernel without a name");
+        return Err((Error::new(ET_ERROR_INVALID_ARGUMENT, text), Some(stride)));
+    };
+    if table.run.is_none() {
+        let text = format!("{origin} registers {name:?} without a run function");
+        return Err((Error::new(ET_ERROR_INVALID_ARGUMENT, text), Some(stride)));
+    }
+    let same = registry.by_name.get(name).and_then(|k| k.iter().find(|k| k.key.as_deref() == key));
+    if let Some(other) = same {
+        let identical = other.table.run.map(|f| f as usize) == table.run.map(|f| f as usize)
+            && other.table.user_data == table.user_data;
+        if identical {
+            return Ok(stride);
+        }
+        let text = format!(
+            "{origin} registers {name:?}, which {} registered already; load only one of them",
+            other.library
+        );
+        return Err((Error::new(ET_ERROR_REGISTRATION_ALREADY_REGISTERED, text), Some(stride)));
+    }
+    let kernel: &'static Kernel = Box::leak(Box::new(Kernel {
+        table,
+        name: name.to_owned(),
+        key: key.map(CStr::to_owned),
+        signature: signature.map(CStr::to_owned),
+        library: origin.to_string(),
+    }));
+    registry.kernels.push(kernel);
+    registry.by_name.entry(kernel.name.as_c_str()).or_default().push(kernel);
+    Ok(stride)
+}
+
+/// The kernel of a name that serves a key (see `et_kernel_t::key`): one registered for it, else for all.
+pub fn find_kernel(name: &CStr, key: &CStr) -> Option<&'static Kernel> {
+    let guard = read();
+    let kernels = guard.as_ref()?.by_name.get(name)?;
+    let exact = kernels.iter().find(|k| k.key.as_deref() == Some(key));
+    exact.or_else(|| kernels.iter().find(|k| k.key.is_none())).copied()
+}
+
+/// Whether any kernel has this name.
+pub fn has_kernel(name: &CStr) -> bool {
+    read().as_ref().is_some_and(|r| r.by_name.contains_key(name))
+}
+
+/// The number of kernels.
+pub fn kernel_count() -> usize {
+    read().as_ref().map_or(0, |r| r.kernels.len())
+}
+
+/// The name of a kernel.
+pub fn kernel_name(index: usize) -> Option<&'static CStr> {
+    read().as_ref()?.kernels.get(index).map(|k| k.name.as_c_str())
+}
+
+/// Registers a backend.
+///
+/// # Safety
+/// The pointers obey the contract of `et_register_backend`.
+pub unsafe fn register_backend(
+    registration: *const et_registration_t,
+    backend: *const et_backend_t,
+) -> Result<()> {
+    with(|registry| {
+        // SAFETY: the caller's promise.
+        let result = unsafe { add_backend(registry, registration, backend) };
+        result.map_err(|e| refuse(registry, e))
+    })
+}
+
+/// # Safety
+/// As for [`register_backend`].
+unsafe fn add_backend(
+    registry: &mut Registry,
+    registration: *const et_registration_t,
+    backend: *const et_backend_t,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let (origin, table) = unsafe { (handshake(registration, backend.cast())?, backend.as_ref::<'static>()) };
+    let bad =
+        |what: &str| Error::new(ET_ERROR_INVALID_ARGUMENT, format!("{origin} registers a backend {what}"));
+    let table = table.ok_or_else(|| bad("without a table"))?;
+    if (table.struct_size as usize) < size_of::<et_backend_t>() {
+        return Err(bad("whose struct_size is too small"));
+    }
+    // SAFETY: the table's strings live as long as the process.
+    let name = unsafe { text(table.name) }.filter(|n| !n.is_empty()).ok_or_else(|| bad("without a name"))?;
+    if table.init.is_none() || table.execute.is_none() {
+        return Err(bad("without an init or execute function"));
+    }
+    if let Some(other) = registry.backends.iter().find(|b| b.name.as_c_str() == name) {
+        if std::ptr::eq(other.table, table) {
+            return Ok(());
+        }
+        return Err(Error::new(
+            ET_ERROR_REGISTRATION_ALREADY_REGISTERED,
+            format!(
+                "{origin} registers the backend {name:?}, which {} registered already; load only one of them",
+                other.library
+            ),
+        ));
+    }
+    registry.backends.push(Box::leak(Box::new(Backend {
+        table,
+        name: name.to_owned(),
+        library: origin.to_string(),
+    })));
+    Ok(())
+}
+
+/// The backend of a name.
+pub fn find_backend(name: &CStr) -> Option<&'static et_backend_t> {
+    read().as_ref()?.backends.iter().find(|b| b.name.as_c_str() == name).map(|b| b.table)
+}
+
+/// The number of backends.
+pub fn backend_count() -> usize {
+    read().as_ref().map_or(0, |r| r.backends.len())
+}
+
+/// The name of a backend.
+pub fn backend_name(index: usize) -> Option<&'static CStr> {
+    read().as_ref()?.backends.get(index).map(|b| b.name.as_c_str())
+}
+
+/// Whether a backend says that it can run here.
+pub fn is_available(backend: &et_backend_t) -> bool {
+    // SAFETY: a registered backend's functions obey the ABI.
+    backend.is_available.is_none_or(|ask| unsafe { ask(backend.user_data) })
+}
+
+/// Registers a device allocator.
+///
+/// # Safety
+/// The pointers obey the contract of `et_register_device_allocator`.
+pub unsafe fn register_device_allocator(
+    registration: *const et_registration_t,
+    allocator: *const et_device_allocator_t,
+) -> Result<()> {
+    with(|registry| {
+        // SAFETY: the caller's promise.
+        let result = unsafe { add_device_allocator(registry, registration, allocator) };
+        result.map_err(|e| refuse(registry, e))
+    })
+}
+
+/// # Safety
+/// As for [`register_device_allocator`].
+unsafe fn add_device_allocator(
+    registry: &mut Registry,
+    registration: *const et_registration_t,
+    allocator: *const et_device_allocator_t,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let (origin, table) =
+        unsafe { (handshake(registration, allocator.cast())?, allocator.as_ref::<'static>()) };
+    let complete = table.filter(|t| {
+        t.struct_size as usize >= size_of::<et_device_allocator_t>()
+            && t.allocate.is_some()
+            && t.deallocate.is_some()
+            && t.copy_from_host.is_some()
+            && t.copy_to_host.is_some()
+    });
+    let table = complete.ok_or_else(|| {
+        Error::new(ET_ERROR_INVALID_ARGUMENT, format!("{origin} registers an incomplete device allocator"))
+    })?;
+    if let Some(other) = registry.devices.iter().find(|d| d.table.device_type == table.device_type) {
+        if std::ptr::eq(other.table, table) {
+            return Ok(());
+        }
+        return Err(Error::new(
+            ET_ERROR_REGISTRATION_ALREADY_REGISTERED,
+            format!(
+                "{origin} registers an allocator for device type {}, which {} registered already",
+                table.device_type, other.library
+            ),
+        ));
+    }
+    registry.devices.push(DeviceAllocator { table, library: origin.to_string() });
+    Ok(())
+}
+
+/// The allocator of a device type.
+pub fn find_device_allocator(device_type: u8) -> Option<&'static et_device_allocator_t> {
+    read().as_ref()?.devices.iter().find(|d| d.table.device_type == device_type).map(|d| d.table)
+}
+
+/// The number of refused registrations.
+pub fn error_count() -> usize {
+    read().as_ref().map_or(0, |r| r.errors.len())
+}
+
+/// Why a registration was refused.
+pub fn error(index: usize) -> Option<&'static CStr> {
+    read().as_ref()?.errors.get(index).copied()
+}
