@@ -1,6 +1,7 @@
 //! Packed matrix products and convolutions for several instruction sets, over plain slices.
 
 mod block;
+pub mod conv;
 mod error;
 mod gemm;
 mod isa;

@@ -1,5 +1,7 @@
 //! Products against a naive f64 reference, over seeded random shapes, strides and options.
 
+#![allow(clippy::unwrap_used)] // A test may panic.
+
 mod common;
 
 use common::{Rng, Threads, isas};

@@ -1,0 +1,259 @@
+//! Convolution as a product of the weights with patches that are gathered block by block.
+
+use super::stage::Source;
+use super::{ConvParams, Layout, Tensor4, Tensor4Mut, Weight};
+use crate::block::{ASource, BSource, Block};
+use crate::error::Result;
+use crate::isa::{Element, Isa, Kernels};
+use crate::matrix::Matrix;
+use crate::micro::Init;
+use crate::pack::{PackedA, PackedB, align_offset, line};
+use crate::pool::{self, Pool, Shared, Slots, TASKS_PER_THREAD};
+
+/// Elements of patches that one task gathers at a time: what stays in a core's L2 cache.
+const STAGE: usize = 160 * 1024;
+
+/// The weights of each group, as the operand that the layout needs.
+pub(super) enum Implicit {
+    /// `out[OC, P] = weight[OC, K] · patches[K, P]`.
+    First(&'static Kernels<f32>, Vec<PackedA<f32>>),
+    /// `out[P, OC] = patches[P, K] · weight[K, OC]`.
+    Last(&'static Kernels<f32>, Vec<PackedB<f32>>),
+}
+
+impl std::fmt::Debug for Implicit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Implicit::First(..) => "Implicit::First",
+            Implicit::Last(..) => "Implicit::Last",
+        })
+    }
+}
+
+/// How the work on one image and group is cut.
+struct Cut {
+    /// Pixels gathered at a time.
+    block: usize,
+    pixel_tasks: usize,
+    channel_tasks: usize,
+    threads: usize,
+    /// Scratch of a task.
+    each: usize,
+    /// Elements between rows of patches (channels last).
+    ld: usize,
+}
+
+impl Implicit {
+    pub(super) fn pack(
+        params: &ConvParams,
+        layout: Layout,
+        weight: &Weight<'_, f32>,
+        isa: Isa,
+    ) -> Result<Self> {
+        let kernels = f32::kernels(isa)?;
+        let (outs, depth) = (params.out_group(), params.depth()?);
+        let mut dense = Vec::with_capacity(outs * depth);
+        let mut group = |g: usize| {
+            dense.clear();
+            let [height, width] = params.kernel;
+            let ins = params.in_group();
+            for oc in g * outs..(g + 1) * outs {
+                match layout {
+                    Layout::ChannelsFirst => {
+                        for ic in 0..ins {
+                            for y in 0..height {
+                                dense.extend((0..width).map(|x| weight.get(oc, ic, y, x)));
+                            }
+                        }
+                    }
+                    Layout::ChannelsLast => {
+                        for y in 0..height {
+                            for x in 0..width {
+                                dense.extend((0..ins).map(|ic| weight.get(oc, ic, y, x)));
+                            }
+                        }
+                    }
+                }
+            }
+            let view = Matrix::row_major(&dense, outs, depth)?;
+            match layout {
+                Layout::ChannelsFirst => PackedA::with_isa(&view, isa).map(Ok),
+                Layout::ChannelsLast => PackedB::with_isa(&view.transposed(), isa).map(Err),
+            }
+        };
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        for g in 0..params.groups {
+            match group(g)? {
+                Ok(packed) => first.push(packed),
+                Err(packed) => last.push(packed),
+            }
+        }
+        Ok(match layout {
+            Layout::ChannelsFirst => Implicit::First(kernels, first),
+            Layout::ChannelsLast => Implicit::Last(kernels, last),
+        })
+    }
+
+    fn kernels(&self) -> &'static Kernels<f32> {
+        match self {
+            Implicit::First(kernels, _) | Implicit::Last(kernels, _) => kernels,
+        }
+    }
+
+    fn cut(&self, p: &ConvParams, n: usize, pixels: usize, pool: &dyn Pool) -> Result<Cut> {
+        let depth = p.depth()?;
+        let kernels = self.kernels();
+        // Blocks are whole panels of pixels; channel tasks are whole panels of channels.
+        let (unit, channel_panels, ld) = match self {
+            Implicit::First(_, packed) => {
+                let panel = packed.first().map_or(1, |a| a.mr);
+                (kernels.nr(), p.out_group().div_ceil(panel), 0)
+            }
+            // An odd number of lines between rows spreads them over the cache's sets.
+            Implicit::Last(..) => {
+                let lines = depth.div_ceil(line::<f32>()) | 1;
+                (kernels.mr_direct, p.out_group().div_ceil(kernels.nr()), lines * line::<f32>())
+            }
+        };
+        let macs = pixels.saturating_mul(depth).saturating_mul(p.out_group());
+        let units = n * p.groups;
+        let threads = pool::useful_threads(pool, macs.saturating_mul(units));
+        let fits = (STAGE / depth.max(1) / unit).max(1) * unit;
+        let (mut pixel_tasks, mut channel_tasks) = (1, 1);
+        if threads > 1 {
+            let want = (threads * TASKS_PER_THREAD).div_ceil(units.max(1));
+            let want = want.min(macs / (pool::GRAIN_MACS / 2)).max(1);
+            pixel_tasks = want.min(pixels.div_ceil(4 * unit)).max(1);
+            // Splitting channels gathers the same patches again, so only as far as threads need.
+            let missing = threads.div_ceil(units.max(1) * pixel_tasks);
+            channel_tasks = missing.min(channel_panels).max(1);
+        }
+        let share = pixels.div_ceil(pixel_tasks).next_multiple_of(unit);
+        let block = share.div_ceil(share.div_ceil(fits).max(1)).next_multiple_of(unit);
+        let width = if ld == 0 { depth } else { ld };
+        let each = block * width + line::<f32>();
+        Ok(Cut { block, pixel_tasks, channel_tasks, threads, each, ld })
+    }
+
+    pub(super) fn scratch_len(
+        &self,
+        p: &ConvParams,
+        [n, ..]: [usize; 4],
+        [oh, ow]: [usize; 2],
+        pool: &dyn Pool,
+    ) -> Result<usize> {
+        let pixels = crate::error::product("convolution output", &[oh, ow])?;
+        let cut = self.cut(p, n, pixels, pool)?;
+        let each = cut.each.next_multiple_of(line::<f32>());
+        Ok(crate::error::product("convolution scratch", &[cut.threads, each])? + line::<f32>())
+    }
+
+    #[allow(clippy::too_many_arguments)] // One call site, which has just checked them all.
+    pub(super) fn run(
+        &self,
+        p: &ConvParams,
+        bias: &[f32],
+        pool: &dyn Pool,
+        scratch: &mut [f32],
+        input: &Tensor4<'_, f32>,
+        output: &mut Tensor4Mut<'_, f32>,
+        clamp: Option<(f32, f32)>,
+    ) -> Result<()> {
+        let [n, _, oh, ow] = output.sizes();
+        let pixels = oh * ow;
+        let cut = self.cut(p, n, pixels, pool)?;
+        let start = align_offset(scratch);
+        let each = cut.each.next_multiple_of(line::<f32>());
+        let slots = Slots::new(&mut scratch[start..], cut.threads, each);
+        let out_strides = output.strides();
+        let out = Shared::new(output.data);
+        let [_, _, h, w] = input.sizes();
+        let in_strides = input.strides();
+        let in_data = Shared::from_const(input.data().as_ptr());
+        let kernels = self.kernels();
+        let k = p.depth()?;
+        let (ins, outs) = (p.in_group(), p.out_group());
+        let per_unit = cut.pixel_tasks * cut.channel_tasks;
+        pool::run(pool, n * p.groups * per_unit, &|task| {
+            let (unit, task) = (task / per_unit, task % per_unit);
+            let (image, group) = (unit / p.groups, unit % p.groups);
+            let (task, channel_task) = (task / cut.channel_tasks, task % cut.channel_tasks);
+            let source = Source {
+                params: p,
+                data: in_data.get().wrapping_add(image * in_strides[0] + group * ins * in_strides[1]),
+                channels: ins,
+                size: [h, w],
+                strides: [in_strides[1], in_strides[2], in_strides[3]],
+                out_width: ow,
+            };
+            let base = out.get().wrapping_add(image * out_strides[0] + group * outs * out_strides[1]);
+            let mut slot = slots.take();
+            let stage = slot.get().as_mut_ptr();
+            let grid = match self {
+                Implicit::First(..) => kernels.nr(),
+                Implicit::Last(..) => kernels.mr_direct,
+            };
+            let mine = pool::part(pixels.div_ceil(grid), cut.pixel_tasks, task);
+            let mine = mine.start * grid..(mine.end * grid).min(pixels);
+            for first in mine.clone().step_by(cut.block) {
+                let some = first..(first + cut.block).min(mine.end);
+                // SAFETY: the tensors were checked; tasks own disjoint pixels and channels of the
+                // output; a block of patches fits the task's slot.
+                unsafe {
+                    match self {
+                        Implicit::First(_, packed) => {
+                            let a = &packed[group];
+                            source.panels(some.clone(), kernels.nr(), stage);
+                            let units = pool::part(outs.div_ceil(a.mr), cut.channel_tasks, channel_task);
+                            Block {
+                                kernels,
+                                k,
+                                a: ASource::Packed { data: a.data.as_ptr(), mr: a.mr },
+                                b: BSource::Packed { data: stage },
+                                c: base.wrapping_add(first),
+                                c_row: out_strides[1],
+                                init: Init::Splat,
+                                init_at: bias.as_ptr().add(group * outs),
+                                init_row: 1,
+                                clamp,
+                            }
+                            .run(
+                                units.start * a.mr..(units.end * a.mr).min(outs),
+                                0..some.len(),
+                                &mut [],
+                            );
+                        }
+                        Implicit::Last(_, packed) => {
+                            let b = &packed[group];
+                            source.rows(some.clone(), cut.ld, stage);
+                            let staged = std::slice::from_raw_parts(stage, some.len() * cut.ld);
+                            let Ok(a) = Matrix::new(staged, [some.len(), k], [cut.ld, 1]) else {
+                                unreachable!("the slot holds the block");
+                            };
+                            let nr = kernels.nr();
+                            let units = pool::part(outs.div_ceil(nr), cut.channel_tasks, channel_task);
+                            Block {
+                                kernels,
+                                k,
+                                a: ASource::Direct(a),
+                                b: BSource::Packed { data: b.data.as_ptr() },
+                                c: base.wrapping_add(first * out_strides[3]),
+                                c_row: out_strides[3],
+                                init: Init::Rows,
+                                init_at: bias.as_ptr().add(group * outs),
+                                init_row: 0,
+                                clamp,
+                            }
+                            .run(
+                                0..some.len(),
+                                units.start * nr..(units.end * nr).min(outs),
+                                &mut [],
+                            );
+                        }
+                    }
+                }
+            }
+        });
+        Ok(())
+    }
+}

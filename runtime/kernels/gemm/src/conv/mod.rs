@@ -1,0 +1,252 @@
+//! Convolution: descriptions, checks, and the choice of algorithm.
+//!
+//! One-dimensional convolutions are two-dimensional ones of height 1. Weights are packed once, for
+//! the layout that the output will have; patches of the input are gathered block by block.
+
+mod implicit;
+mod stage;
+mod tensor;
+
+pub use tensor::{Tensor4, Tensor4Mut};
+
+use crate::error::{Error, Result, extent, product};
+use crate::gemm::Activation;
+use crate::isa::{Element, Isa};
+use crate::pool::Pool;
+use implicit::Implicit;
+
+/// The order of dimensions that an output has in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// `N, C, H, W`: the pixels of a channel are contiguous.
+    ChannelsFirst,
+    /// `N, H, W, C`: the channels of a pixel are contiguous.
+    ChannelsLast,
+}
+
+/// Everything about a convolution but its numbers. Pairs are `[height, width]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConvParams {
+    /// Channels of the input.
+    pub in_channels: usize,
+    /// Channels of the output.
+    pub out_channels: usize,
+    /// Groups that the channels are divided into.
+    pub groups: usize,
+    /// Size of the kernel.
+    pub kernel: [usize; 2],
+    /// Input elements between neighbouring outputs.
+    pub stride: [usize; 2],
+    /// Zeros `[before, after]` the input, for each dimension.
+    pub padding: [[usize; 2]; 2],
+    /// Input elements between neighbouring kernel elements.
+    pub dilation: [usize; 2],
+}
+
+impl ConvParams {
+    /// A convolution without padding, of stride, dilation and groups 1.
+    pub fn new(in_channels: usize, out_channels: usize, kernel: [usize; 2]) -> Self {
+        Self {
+            in_channels,
+            out_channels,
+            groups: 1,
+            kernel,
+            stride: [1; 2],
+            padding: [[0; 2]; 2],
+            dilation: [1; 2],
+        }
+    }
+
+    /// Fails, saying why, if no input could be convolved so.
+    pub fn check(&self) -> Result<()> {
+        let positive = |what: &str, pair: [usize; 2]| {
+            if pair.contains(&0) {
+                return Err(Error::new(format!("convolution: {what} {pair:?} must be positive")));
+            }
+            Ok(())
+        };
+        positive("kernel", self.kernel)?;
+        positive("stride", self.stride)?;
+        positive("dilation", self.dilation)?;
+        let divides = |channels: usize| self.groups != 0 && channels.is_multiple_of(self.groups);
+        if !divides(self.in_channels) || !divides(self.out_channels) || self.in_channels == 0 {
+            return Err(Error::new(format!(
+                "convolution: {} groups do not divide {} input and {} output channels",
+                self.groups, self.in_channels, self.out_channels
+            )));
+        }
+        product("convolution weight", &[self.out_channels, self.depth()?])?;
+        Ok(())
+    }
+
+    /// Products summed for each output.
+    fn depth(&self) -> Result<usize> {
+        let [height, width] = self.kernel;
+        product("convolution kernel", &[self.in_channels / self.groups, height, width])
+    }
+
+    /// Height and width of the output for an input of this height and width.
+    pub fn out_size(&self, input: [usize; 2]) -> Result<[usize; 2]> {
+        let mut out = [0; 2];
+        for d in 0..2 {
+            let [before, after] = self.padding[d];
+            let padded = input[d].checked_add(before).and_then(|s| s.checked_add(after));
+            let reach = self.dilation[d].checked_mul(self.kernel[d] - 1);
+            let (Some(padded), Some(reach)) = (padded, reach) else {
+                return Err(Error::new("convolution: padded input or kernel overflows"));
+            };
+            if padded <= reach || isize::try_from(padded).is_err() {
+                return Err(Error::new(format!(
+                    "convolution: a kernel reaching over {reach} elements does not fit an input of \
+                     {} padded to {padded}",
+                    input[d]
+                )));
+            }
+            out[d] = (padded - reach - 1) / self.stride[d] + 1;
+        }
+        Ok(out)
+    }
+
+    fn in_group(&self) -> usize {
+        self.in_channels / self.groups
+    }
+
+    fn out_group(&self) -> usize {
+        self.out_channels / self.groups
+    }
+}
+
+/// A convolution whose weights and bias are packed: [`PackedConv::run`] applies it to images.
+#[derive(Debug)]
+pub struct PackedConv {
+    params: ConvParams,
+    layout: Layout,
+    bias: Vec<f32>,
+    plan: Plan,
+}
+
+/// The algorithms.
+#[derive(Debug)]
+enum Plan {
+    Implicit(Implicit),
+}
+
+impl PackedConv {
+    /// Packs weights `[OC, IC / groups, KH, KW]`, which lie at these strides, for outputs of this
+    /// layout. No bias means 0.
+    pub fn new(
+        params: ConvParams,
+        layout: Layout,
+        weight: &[f32],
+        weight_strides: [usize; 4],
+        bias: Option<&[f32]>,
+    ) -> Result<Self> {
+        Self::with_isa(params, layout, weight, weight_strides, bias, Isa::active())
+    }
+
+    /// As [`PackedConv::new`], for a given instruction set. Fails if this CPU lacks it.
+    pub fn with_isa(
+        params: ConvParams,
+        layout: Layout,
+        weight: &[f32],
+        weight_strides: [usize; 4],
+        bias: Option<&[f32]>,
+        isa: Isa,
+    ) -> Result<Self> {
+        params.check()?;
+        let sizes = [params.out_channels, params.in_group(), params.kernel[0], params.kernel[1]];
+        let need = extent("convolution weight", &sizes, &weight_strides)?;
+        if need > weight.len() {
+            return Err(Error::new(format!(
+                "convolution: weight {sizes:?} with strides {weight_strides:?} needs {need} \
+                 elements, got {}",
+                weight.len()
+            )));
+        }
+        let bias = match bias {
+            None => vec![0.0; params.out_channels],
+            Some(bias) if bias.len() == params.out_channels => bias.to_vec(),
+            Some(bias) => {
+                return Err(Error::new(format!(
+                    "convolution: {} output channels need as many biases, got {}",
+                    params.out_channels,
+                    bias.len()
+                )));
+            }
+        };
+        let weight = Weight { data: weight, strides: weight_strides };
+        let plan = Plan::Implicit(Implicit::pack(&params, layout, &weight, isa)?);
+        Ok(Self { params, layout, bias, plan })
+    }
+
+    /// What this convolution is.
+    pub fn params(&self) -> &ConvParams {
+        &self.params
+    }
+
+    /// Elements of scratch that [`PackedConv::run`] needs for an input `[N, C, H, W]` of these sizes.
+    pub fn scratch_len(&self, input: [usize; 4], pool: &dyn Pool) -> Result<usize> {
+        let out = self.params.out_size([input[2], input[3]])?;
+        match &self.plan {
+            Plan::Implicit(plan) => plan.scratch_len(&self.params, input, out, pool),
+        }
+    }
+
+    /// Convolves `input` into `output`. `scratch` has at least [`PackedConv::scratch_len`] elements,
+    /// of any value; nothing is allocated. On an error `output` is unchanged.
+    ///
+    /// The output's strides must be those of the layout packed for (the stride over images, and the
+    /// one over whole channels or pixels, may be larger); the input's may be any.
+    pub fn run(
+        &self,
+        pool: &dyn Pool,
+        scratch: &mut [f32],
+        input: &Tensor4<'_, f32>,
+        output: &mut Tensor4Mut<'_, f32>,
+        activation: Activation<f32>,
+    ) -> Result<()> {
+        let [n, c, h, w] = input.sizes();
+        if c != self.params.in_channels {
+            return Err(Error::new(format!(
+                "convolution: expected {} input channels, got {c}",
+                self.params.in_channels
+            )));
+        }
+        let [oh, ow] = self.params.out_size([h, w])?;
+        let expected = [n, self.params.out_channels, oh, ow];
+        if output.sizes() != expected {
+            return Err(Error::new(format!(
+                "convolution: the output is {expected:?}, but {:?} was given",
+                output.sizes()
+            )));
+        }
+        output.check_layout(self.layout)?;
+        let need = self.scratch_len(input.sizes(), pool)?;
+        if scratch.len() < need {
+            return Err(Error::new(format!(
+                "convolution: {need} elements of scratch are needed, got {}",
+                scratch.len()
+            )));
+        }
+        if expected.contains(&0) {
+            return Ok(());
+        }
+        let clamp = activation.limits();
+        match &self.plan {
+            Plan::Implicit(plan) => plan.run(&self.params, &self.bias, pool, scratch, input, output, clamp),
+        }
+    }
+}
+
+/// Checked weights `[OC, IC / groups, KH, KW]`.
+struct Weight<'a, T> {
+    data: &'a [T],
+    strides: [usize; 4],
+}
+
+impl<T: Element> Weight<'_, T> {
+    fn get(&self, oc: usize, ic: usize, y: usize, x: usize) -> T {
+        let [o, i, h, w] = self.strides;
+        self.data[oc * o + ic * i + y * h + x * w]
+    }
+}

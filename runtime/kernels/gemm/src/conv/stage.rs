@@ -1,0 +1,196 @@
+//! Gathering patches of the input: into panels of B (channels first) or rows of A (channels last).
+
+use super::ConvParams;
+use std::ops::Range;
+
+/// One image of one group, and the output grid over it.
+pub(crate) struct Source<'a> {
+    pub params: &'a ConvParams,
+    /// Element `(0, 0, 0)` of the group's first channel.
+    pub data: *const f32,
+    pub channels: usize,
+    pub size: [usize; 2],
+    /// Strides of channel, height, width.
+    pub strides: [usize; 3],
+    /// Output width.
+    pub out_width: usize,
+}
+
+/// Outputs `o` of `outs` whose input `o * stride + offset - before` lies in `0..size`.
+fn valid(outs: &Range<usize>, stride: usize, offset: usize, before: usize, size: usize) -> Range<usize> {
+    let low = before.saturating_sub(offset).div_ceil(stride);
+    let high = (size + before).saturating_sub(offset).div_ceil(stride);
+    let low = low.clamp(outs.start, outs.end);
+    low..high.clamp(low, outs.end)
+}
+
+/// Outputs in one row of the image, and where they lie in a panel.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    lane: usize,
+    y: usize,
+    x: usize,
+    len: usize,
+}
+
+/// The most lanes a panel has.
+const MAX_LANES: usize = 32;
+
+impl Source<'_> {
+    /// Fills panels of `lanes` pixels, `K × lanes` each with `K = (channel, y, x)`, for `pixels`.
+    ///
+    /// # Safety
+    /// `to` has `pixels.len().next_multiple_of(lanes) * K` writable elements; `lanes <= 32`; `data`,
+    /// `size` and `strides` describe readable elements.
+    pub(crate) unsafe fn panels(&self, pixels: Range<usize>, lanes: usize, mut to: *mut f32) {
+        debug_assert!(lanes <= MAX_LANES);
+        let p = self.params;
+        for first in pixels.clone().step_by(lanes) {
+            let mut runs = [Run::default(); MAX_LANES];
+            let mut count = 0;
+            let (mut lane, last) = (0, (pixels.end - first).min(lanes));
+            while lane < last {
+                let (y, x) = ((first + lane) / self.out_width, (first + lane) % self.out_width);
+                let len = (self.out_width - x).min(last - lane);
+                runs[count] = Run { lane, y, x, len };
+                count += 1;
+                lane += len;
+            }
+            let runs = &runs[..count];
+            for channel in 0..self.channels {
+                let plane = self.data.wrapping_add(channel * self.strides[0]);
+                for ky in 0..p.kernel[0] {
+                    for kx in 0..p.kernel[1] {
+                        // SAFETY: this row of the panel lies in `to` by the caller's promise.
+                        unsafe {
+                            for run in runs {
+                                self.panel_run(plane, run, ky * p.dilation[0], kx * p.dilation[1], to);
+                            }
+                            for lane in last..lanes {
+                                *to.add(lane) = 0.0;
+                            }
+                            to = to.add(lanes);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// One run of one row of a panel: what lies `dy`, `dx` from the start of each patch.
+    ///
+    /// # Safety
+    /// As [`Source::panels`]; `to` is the row.
+    #[inline]
+    unsafe fn panel_run(&self, plane: *const f32, run: &Run, dy: usize, dx: usize, to: *mut f32) {
+        let p = self.params;
+        let [[top, _], [left, _]] = p.padding;
+        let y = (run.y * p.stride[0] + dy).wrapping_sub(top);
+        let xs = run.x..run.x + run.len;
+        let inside = if y < self.size[0] {
+            valid(&xs, p.stride[1], dx, left, self.size[1])
+        } else {
+            xs.start..xs.start
+        };
+        let step = p.stride[1] * self.strides[2];
+        // SAFETY: `valid` keeps every read inside the image, and lanes are inside the row.
+        unsafe {
+            let to = to.add(run.lane);
+            for x in xs.start..inside.start {
+                *to.add(x - xs.start) = 0.0;
+            }
+            if !inside.is_empty() {
+                let x = inside.start * p.stride[1] + dx - left;
+                let from = plane.add(y * self.strides[1] + x * self.strides[2]);
+                let to = to.add(inside.start - xs.start);
+                match step {
+                    1 => copy(from, to, inside.len()),
+                    // A constant step lets the compiler use shuffles.
+                    2 => (0..inside.len()).for_each(|i| *to.add(i) = *from.add(2 * i)),
+                    _ => (0..inside.len()).for_each(|i| *to.add(i) = *from.add(step * i)),
+                }
+            }
+            for x in inside.end..xs.end {
+                *to.add(x - xs.start) = 0.0;
+            }
+        }
+    }
+
+    /// Fills rows of patches, `K = (y, x, channel)` each and `ld` apart, for `pixels`.
+    ///
+    /// # Safety
+    /// `to` has `pixels.len() * ld` writable elements, `ld >= K`; `data`, `size` and `strides` describe
+    /// readable elements.
+    pub(crate) unsafe fn rows(&self, pixels: Range<usize>, ld: usize, to: *mut f32) {
+        let p = self.params;
+        let [[top, _], [left, _]] = p.padding;
+        let tap_step = p.dilation[1] * self.strides[2];
+        let taps = 0..p.kernel[1];
+        for (row, pixel) in pixels.enumerate() {
+            let (out_y, out_x) = (pixel / self.out_width, pixel % self.out_width);
+            let mut to = to.wrapping_add(row * ld);
+            // Kernel columns that fall into the image: those whose x reaches from `left`.
+            let inside = valid(&taps, p.dilation[1], out_x * p.stride[1], left, self.size[1]);
+            for ky in 0..p.kernel[0] {
+                let y = (out_y * p.stride[0] + ky * p.dilation[0]).wrapping_sub(top);
+                // SAFETY: `valid` and the test of `y` keep reads inside the image; writes are in the row.
+                unsafe {
+                    if y >= self.size[0] || inside.is_empty() {
+                        std::slice::from_raw_parts_mut(to, taps.len() * self.channels).fill(0.0);
+                        to = to.add(taps.len() * self.channels);
+                        continue;
+                    }
+                    let before = inside.start * self.channels;
+                    std::slice::from_raw_parts_mut(to, before).fill(0.0);
+                    to = to.add(before);
+                    let x = out_x * p.stride[1] + inside.start * p.dilation[1] - left;
+                    let from = self.data.add(y * self.strides[1] + x * self.strides[2]);
+                    if self.strides[0] == 1 && tap_step == self.channels {
+                        let len = inside.len() * self.channels;
+                        copy(from, to, len);
+                        to = to.add(len);
+                    } else {
+                        for tap in 0..inside.len() {
+                            let from = from.add(tap * tap_step);
+                            if self.strides[0] == 1 {
+                                copy(from, to, self.channels);
+                            } else {
+                                for c in 0..self.channels {
+                                    *to.add(c) = *from.add(c * self.strides[0]);
+                                }
+                            }
+                            to = to.add(self.channels);
+                        }
+                    }
+                    let after = (taps.end - inside.end) * self.channels;
+                    std::slice::from_raw_parts_mut(to, after).fill(0.0);
+                    to = to.add(after);
+                }
+            }
+        }
+    }
+}
+
+/// A short copy: in line, where a call of `memcpy` would cost more than the copy.
+///
+/// # Safety
+/// `n` elements are readable at `from` and writable at `to`, and do not overlap.
+#[inline(always)]
+unsafe fn copy(from: *const f32, to: *mut f32, n: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if n >= 64 {
+            std::ptr::copy_nonoverlapping(from, to, n);
+            return;
+        }
+        let mut i = 0;
+        while i + 8 <= n {
+            to.add(i).cast::<[f32; 8]>().write_unaligned(from.add(i).cast::<[f32; 8]>().read_unaligned());
+            i += 8;
+        }
+        while i < n {
+            *to.add(i) = *from.add(i);
+            i += 1;
+        }
+    }
+}
