@@ -85,7 +85,9 @@ impl<'a, T> Tensor4Mut<'a, T> {
         let mut least = 1;
         for (place, &d) in order.iter().enumerate() {
             if self.sizes[d] == 1 {
-                self.strides[d] = least;
+                // Pixels of a column are as far apart as its rows.
+                let column = layout == Layout::ChannelsLast && d == 3 && h > 1;
+                self.strides[d] = if column { given[2] } else { least };
             }
             // The innermost must be 1, and rows must follow each other; the others may leave gaps.
             let exact = place == 0 || d == 2;
