@@ -74,7 +74,7 @@ impl Door {
     /// Owner, after `shut`: waits for the workers inside. What they did happens before the return.
     pub(crate) fn wait_until_empty(&self) {
         let empty = || self.0.load(Acquire) & INSIDES == 0;
-        if empty() || (config::may_spin() && Spin::default().until(empty)) {
+        if empty() || (config::may_spin() && Spin::new().until(empty)) {
             return;
         }
         loop {

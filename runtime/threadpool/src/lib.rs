@@ -9,6 +9,7 @@
 
 pub mod abi;
 mod config;
+mod cpu;
 mod door;
 mod fork;
 mod fpu;

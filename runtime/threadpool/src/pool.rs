@@ -1,6 +1,7 @@
 //! Publishing calls and serving them.
 
 use crate::config;
+use crate::cpu;
 use crate::fork;
 use crate::futex;
 use crate::local::{self, CallScope};
@@ -11,6 +12,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicU32,
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
+use std::time::Instant;
 
 /// Calls that can be in flight at a time; a further caller does its work alone.
 const SLOTS: usize = 16;
@@ -24,9 +26,12 @@ struct Board {
     epoch: AtomicU32,
     /// Workers asleep on `epoch`.
     sleepers: AtomicU32,
+    /// The CPU that the last caller to wake somebody ran on.
+    waker_cpu: AtomicU32,
 }
 
-static BOARD: Board = Board { epoch: AtomicU32::new(0), sleepers: AtomicU32::new(0) };
+static BOARD: Board =
+    Board { epoch: AtomicU32::new(0), sleepers: AtomicU32::new(0), waker_cpu: AtomicU32::new(u32::MAX) };
 
 /// Workers started: those with numbers 1 to this. Only grows, except in a forked child.
 static STARTED: AtomicU32 = AtomicU32::new(0);
@@ -91,6 +96,7 @@ fn announce(slot: &Slot, seats: u32, threads: u32) {
         SLOT.iter().filter(|other| !std::ptr::eq(*other, slot)).map(|other| other.door.inside()).sum();
     let missing = seats.saturating_sub(awake.saturating_sub(elsewhere));
     if missing > 0 {
+        BOARD.waker_cpu.store(cpu::current().unwrap_or(u32::MAX), Relaxed);
         futex::wake(&BOARD.epoch, missing);
     }
 }
@@ -118,7 +124,7 @@ fn start_workers(wanted: u32) -> bool {
 fn serve(index: u32) {
     local::become_worker(index);
     let generation = fork::generation();
-    let mut spin = Spin::default();
+    let mut spin = Spin::new();
     loop {
         let seen = BOARD.epoch.load(Acquire);
         if config::sit_out(index) {
@@ -133,13 +139,21 @@ fn serve(index: u32) {
             }
             slot.door.shut();
             slot.door.leave();
-            spin.reset();
+            spin.worked();
         } else if !(config::may_spin() && spin.until(|| BOARD.epoch.load(Relaxed) != seen)) {
             config::refresh_cpus();
+            let asleep_since = Instant::now();
             BOARD.sleepers.fetch_add(1, SeqCst);
             futex::wait(&BOARD.epoch, seen);
             BOARD.sleepers.fetch_sub(1, AcqRel);
-            spin.reset();
+            // Before it takes a seat, so that nobody waits for the move.
+            if config::may_spin()
+                && let Some(cpu) = cpu::current()
+                && cpu == BOARD.waker_cpu.load(Relaxed)
+            {
+                cpu::step_aside(cpu);
+            }
+            spin.slept(asleep_since.elapsed());
         }
     }
 }
