@@ -1,0 +1,79 @@
+"""Makes the conformance programs again, with upstream's exporter.
+
+    python export.py                     all of them, into programs/
+    python export.py --only 'ops_*'      those whose names match
+    python export.py --check             nothing is written; fails when a program's bytes or cases would change
+
+Needs the packages in requirements.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import logging
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Iterator
+
+HERE = Path(__file__).resolve().parent
+
+
+def all_fixtures(pattern: str) -> Iterator:
+    """Model fixtures, then operator fixtures; kinds that cannot match are not even built."""
+    from fixtures import models, operators
+
+    if not pattern.startswith("ops_"):
+        yield from models.fixtures()
+    yield from operators.fixtures(pattern)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=HERE / "programs", help="folder to write to")
+    parser.add_argument("--only", default="*", help="glob over fixture names")
+    parser.add_argument("--check", action="store_true", help="compare with what --out holds instead of writing")
+    options = parser.parse_args()
+
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    import torch
+
+    from fixtures import store, upstream
+
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    total, changed, departures = 0, [], []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) if options.check else options.out
+        for fixture in all_fixtures(options.only):
+            if not fnmatch.fnmatch(fixture.name, options.only):
+                continue
+            started = time.monotonic()
+            upstream.annotate(fixture)
+            size = store.write(fixture, folder)
+            total += size
+            odd = [case for case in fixture.cases if case.upstream.get("result") != "matches"]
+            departures += [f"{fixture.name}/{case.name or case.method}: {case.upstream}" for case in odd]
+            print(f"{fixture.name:28} {len(fixture.cases):4} cases {size / 1024:8.1f} KiB {time.monotonic() - started:5.1f} s"
+                  + (f"  upstream departs in {len(odd)}" if odd else ""), file=sys.stderr)  # fmt: skip
+            if options.check:
+                for ending in ("pte", "json"):
+                    name = f"{fixture.name}.{ending}"
+                    old = options.out / name
+                    if not old.exists() or old.read_bytes() != (folder / name).read_bytes():
+                        changed.append(name)
+    print(f"{total / 1024:.0f} KiB in all", file=sys.stderr)
+    for line in departures:
+        print(line)
+    for name in changed:
+        print(f"{name} would change", file=sys.stderr)
+    return 1 if changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
