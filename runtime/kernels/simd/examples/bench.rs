@@ -4,7 +4,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use executorch_simd::{Isa, Unary, set_isa, unary};
+use executorch_simd::*;
+use half::{bf16, f16};
 
 /// The best of many runs, in nanoseconds per element.
 fn time(n: usize, mut f: impl FnMut()) -> f64 {
@@ -64,4 +65,40 @@ fn main() {
     ] {
         report(&format!("{op:?}"), N, || unary(op, black_box(&x[..]), black_box(&mut y)));
     }
+    let b: Vec<f32> = x.iter().map(|v| v + 1.25).collect();
+    for op in [Binary::Add, Binary::Mul, Binary::Div, Binary::Max, Binary::Pow, Binary::Fmod] {
+        let mut run = |a: Arg<f32>, b: Arg<f32>| {
+            let done = binary(op, black_box(a), black_box(b), black_box(&mut y));
+            assert!(done.is_ok());
+        };
+        report(&format!("{op:?}"), N, || run(Arg::Slice(&x), Arg::Slice(&b)));
+        report(&format!("{op:?} scalar"), N, || run(Arg::Slice(&x), Arg::Scalar(1.5)));
+        report(&format!("{op:?} in place"), N, || run(Arg::Out, Arg::Scalar(1.0)));
+    }
+    let mut flags = vec![0u8; N];
+    report("Lt", N, || compare(Compare::Lt, Arg::Slice(black_box(&x)), Arg::Slice(&b), &mut flags));
+    let mut halves = vec![f16::ZERO; N];
+    report("f32 to f16", N, || convert(black_box(&x), black_box(&mut halves)));
+    report("f16 to f32", N, || convert(black_box(&halves), black_box(&mut y)));
+    let mut brains = vec![bf16::ZERO; N];
+    report("f32 to bf16", N, || convert(black_box(&x), black_box(&mut brains)));
+    report("bf16 to f32", N, || convert(black_box(&brains), black_box(&mut y)));
+    let mut longs = vec![0i64; N];
+    report("f32 to i64", N, || convert(black_box(&x), black_box(&mut longs)));
+    let mut one = [0f32];
+    report("sum", N, || sum(Sum::Sum, black_box(&x), [1, N, 1], black_box(&mut one)));
+    report("max", N, || extreme(Extreme::Max, black_box(&x), [1, N, 1], black_box(&mut one)));
+    report("argmax", N, || arg_extreme(Extreme::Max, black_box(&x), [1, N, 1], black_box(&mut [0])));
+    let mut columns = vec![0f32; 64];
+    report("sum of columns", N, || sum(Sum::Sum, black_box(&x), [1, N / 64, 64], black_box(&mut columns)));
+    report("dot", N, || {
+        black_box(dot(black_box(&x), black_box(&b)));
+    });
+    report("softmax", N, || softmax(false, black_box(&x), [1, N, 1], black_box(&mut y)));
+    report("softmax of columns", N, || softmax(false, black_box(&x), [1, N / 64, 64], black_box(&mut y)));
+    report("log_softmax", N, || softmax(true, black_box(&x), [1, N, 1], black_box(&mut y)));
+    report("layer_norm", N, || {
+        black_box(layer_norm_row(black_box(&x), Some(&b), Some(&b), 1e-5, black_box(&mut y)));
+    });
+    report("transpose 32 x 64", N, || transpose(black_box(&x), 64, 32, 64, black_box(&mut y), 32));
 }

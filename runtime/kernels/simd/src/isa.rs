@@ -100,7 +100,7 @@ fn detect() -> Isa {
 }
 
 /// What a loop may assume while it is compiled for one level.
-pub(crate) trait Level: Copy {
+pub trait Level: Copy {
     /// Fused multiply-add is one instruction.
     const FMA: bool;
 
@@ -121,7 +121,7 @@ macro_rules! level {
     ($(#[$doc:meta])* $name:ident, fma: $fma:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub(crate) struct $name;
+        pub struct $name;
         impl Level for $name {
             const FMA: bool = $fma;
         }
@@ -137,7 +137,7 @@ level!(/** [`Isa::Avx512`]. */ Avx512, fma: true);
 
 /// A loop that can be compiled for any level. Everything that `run` calls has to be `#[inline(always)]`, or it is
 /// compiled for the baseline.
-pub(crate) trait Kernel {
+pub trait Kernel {
     /// What the loop returns.
     type Output;
     /// The loop. Implementations are `#[inline(always)]`.

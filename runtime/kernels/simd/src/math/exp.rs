@@ -52,6 +52,15 @@ pub(crate) fn exp<L: Level>(x: f32) -> f32 {
     exp_scaled::<L>(at_most(at_least(x, -105.0), 89.0), 0.0, 1.0)
 }
 
+/// eˣ for x ≤ 0 where results below 2⁻¹²⁶ may become 0: what softmax needs.
+#[inline(always)]
+pub(crate) fn exp_nonpositive<L: Level>(x: f32) -> f32 {
+    let (n, r) = reduce::<L>(at_least(x, -88.0));
+    let p = L::fma(r * r, poly::<L, 5>(r, EXP), r) + 1.0;
+    let y = p * exp2i(n);
+    if x < -87.3 { 0.0 } else { y }
+}
+
 /// eˣ - 1, wrong for |x| < 2⁻²⁵ only in the sign of zero and in subnormals.
 #[inline(always)]
 fn expm1_core<L: Level>(x: f32) -> f32 {
