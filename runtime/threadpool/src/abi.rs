@@ -1,4 +1,4 @@
-//! The exported C functions. `executorch_threadpool.h` and the crate `executorch-abi` declare them.
+//! The exported C functions. The C headers and the crate `executorch-abi` declare them.
 //!
 //! All may be called from any thread, also in the child of a `fork`. A body must not throw C++ exceptions: a
 //! Rust panic is caught and reported, a foreign exception ends the process.

@@ -30,3 +30,7 @@ extern "C" fn register() {
 // SAFETY: the dynamic linker calls each entry of this section, which holds C function pointers, once.
 #[unsafe(link_section = ".init_array")]
 static REGISTER: extern "C" fn() = register;
+
+// Miri knows no `pthread_atfork`, and no fork.
+#[cfg(miri)]
+const _: extern "C" fn() = in_child;
