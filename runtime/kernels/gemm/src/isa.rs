@@ -1,7 +1,7 @@
 //! Instruction sets: the one place where they are detected, chosen, and bound to kernels.
 
 use crate::error::{Error, Result};
-use crate::micro::{self, NV, TileFn};
+use crate::micro::{self, NV, Taps, TileFn};
 use crate::simd::{Real, Simd};
 use std::sync::OnceLock;
 
@@ -74,6 +74,10 @@ pub struct Kernels<T: 'static> {
     pub(crate) interleave: unsafe fn(*const T, usize, usize, usize, *mut T, usize),
     pub(crate) axpy_rows: unsafe fn(usize, *const T, usize, *const T, usize, *mut T, usize),
     pub(crate) dot: unsafe fn(usize, *const T, *const T) -> T,
+    /// A depthwise row over the pixels of one channel.
+    pub(crate) taps_pixels: unsafe fn(&Taps<'_, T>),
+    /// A depthwise row over the channels of one pixel.
+    pub(crate) taps_channels: unsafe fn(&Taps<'_, T>),
 }
 
 impl<T> Kernels<T> {
@@ -141,6 +145,11 @@ macro_rules! bind {
                 // SAFETY: the caller promises the CPU and the pointers.
                 unsafe { micro::dot::<S>(k, a, b) }
             }
+            $(#[$feature])?
+            unsafe fn taps<const SPLAT: bool>(t: &Taps<'_, $t>) {
+                // SAFETY: the caller promises the CPU and the pointers.
+                unsafe { micro::taps::<S, SPLAT>(t) }
+            }
 
             static PACKED: &[[TileFn<$t>; NV]] =
                 &[$([tile::<$mr, 1, $u, true>, tile::<$mr, 2, $u, true>]),*];
@@ -155,6 +164,8 @@ macro_rules! bind {
                 interleave,
                 axpy_rows,
                 dot,
+                taps_pixels: taps::<true>,
+                taps_channels: taps::<false>,
             };
         }
     };

@@ -249,3 +249,91 @@ pub(crate) unsafe fn dot<S: Simd>(k: usize, a: *const S::E, b: *const S::E) -> S
         S::sum(S::add(S::add(acc[0], acc[1]), S::add(acc[2], acc[3])))
     }
 }
+
+/// One row of a depthwise convolution:
+/// `out[i] = clamp(bias[i] + Σ_t weight_t[i] · source_t[i])`, for `i < n`.
+pub(crate) struct Taps<'a, T> {
+    /// Where each tap reads; `n` readable elements each (`n + 4 * LANES` if `!EXACT`).
+    pub sources: &'a [*const T],
+    /// Tap `t` is at `t * weight_row`: `n` elements, or one for all if `SPLAT`.
+    pub weight: *const T,
+    pub weight_row: usize,
+    /// `n` elements, or one for all if `SPLAT`.
+    pub bias: *const T,
+    pub out: *mut T,
+    pub n: usize,
+    pub clamp: Option<(T, T)>,
+}
+
+/// Computes one row of a depthwise convolution. With `SPLAT`, elements are neighbouring pixels of one
+/// channel, and sources may be read past `n`; without, they are channels of one pixel.
+///
+/// # Safety
+/// The CPU has `S`; the pointers of `t` reach what [`Taps`] says.
+#[inline(always)]
+pub(crate) unsafe fn taps<S: Simd, const SPLAT: bool>(t: &Taps<'_, S::E>) {
+    let mut at = 0;
+    // SAFETY: as the caller promises; a block covers at most the vectors left.
+    unsafe {
+        while at < t.n {
+            let left = t.n - at;
+            if left > 2 * S::LANES && (SPLAT || left >= 4 * S::LANES) {
+                taps_block::<S, SPLAT, 4>(t, at);
+                at += 4 * S::LANES;
+            } else if left > S::LANES && (SPLAT || left >= 2 * S::LANES) {
+                taps_block::<S, SPLAT, 2>(t, at);
+                at += 2 * S::LANES;
+            } else {
+                taps_block::<S, SPLAT, 1>(t, at);
+                at += S::LANES;
+            }
+        }
+    }
+}
+
+/// `VS` vectors of [`taps`], of which those past `n` are not written.
+///
+/// # Safety
+/// As [`taps`].
+#[inline(always)]
+unsafe fn taps_block<S: Simd, const SPLAT: bool, const VS: usize>(t: &Taps<'_, S::E>, at: usize) {
+    // SAFETY: as the caller promises; what lies past `n` is read only with `SPLAT`, else masked.
+    unsafe {
+        let left = t.n - at;
+        // Only a last single vector of channels can be partial.
+        let mask = S::mask(left.min(S::LANES));
+        let load = |from: *const S::E, j: usize| {
+            if SPLAT || VS > 1 { S::load(from.add(j * S::LANES)) } else { S::load_masked(from, mask) }
+        };
+        let mut acc: [S::V; VS] =
+            std::array::from_fn(|j| if SPLAT { S::splat(*t.bias) } else { load(t.bias.add(at), j) });
+        for (tap, &source) in t.sources.iter().enumerate() {
+            let weight = t.weight.add(tap * t.weight_row);
+            let source = source.add(at);
+            if SPLAT {
+                let weight = S::splat(*weight);
+                for (j, sum) in acc.iter_mut().enumerate() {
+                    *sum = S::fma(weight, load(source, j), *sum);
+                }
+            } else {
+                for (j, sum) in acc.iter_mut().enumerate() {
+                    *sum = S::fma(load(weight.add(at), j), load(source, j), *sum);
+                }
+            }
+        }
+        if let Some((low, high)) = t.clamp {
+            let (low, high) = (S::splat(low), S::splat(high));
+            for v in &mut acc {
+                *v = S::clamp(*v, low, high);
+            }
+        }
+        for (j, &v) in acc.iter().enumerate() {
+            let to = t.out.wrapping_add(at + j * S::LANES);
+            match left.saturating_sub(j * S::LANES) {
+                0 => {}
+                some if some >= S::LANES => S::store(to, v),
+                some => S::store_masked(to, S::mask(some), v),
+            }
+        }
+    }
+}

@@ -3,6 +3,7 @@
 //! One-dimensional convolutions are two-dimensional ones of height 1. Weights are packed once, for
 //! the layout that the output will have; patches of the input are gathered block by block.
 
+mod depthwise;
 mod implicit;
 mod stage;
 mod tensor;
@@ -13,6 +14,7 @@ use crate::error::{Error, Result, extent, product};
 use crate::gemm::Activation;
 use crate::isa::{Element, Isa};
 use crate::pool::Pool;
+use depthwise::Depthwise;
 use implicit::Implicit;
 
 /// The order of dimensions that an output has in memory.
@@ -129,6 +131,7 @@ pub struct PackedConv {
 #[derive(Debug)]
 enum Plan {
     Implicit(Implicit),
+    Depthwise(Depthwise),
 }
 
 impl PackedConv {
@@ -175,7 +178,10 @@ impl PackedConv {
             }
         };
         let weight = Weight { data: weight, strides: weight_strides };
-        let plan = Plan::Implicit(Implicit::pack(&params, layout, &weight, isa)?);
+        let plan = match Depthwise::pack(&params, layout, &weight, isa)? {
+            Some(depthwise) => Plan::Depthwise(depthwise),
+            None => Plan::Implicit(Implicit::pack(&params, layout, &weight, isa)?),
+        };
         Ok(Self { params, layout, bias, plan })
     }
 
@@ -189,6 +195,7 @@ impl PackedConv {
         let out = self.params.out_size([input[2], input[3]])?;
         match &self.plan {
             Plan::Implicit(plan) => plan.scratch_len(&self.params, input, out, pool),
+            Plan::Depthwise(plan) => plan.scratch_len(&self.params, input, out, pool),
         }
     }
 
@@ -234,6 +241,7 @@ impl PackedConv {
         let clamp = activation.limits();
         match &self.plan {
             Plan::Implicit(plan) => plan.run(&self.params, &self.bias, pool, scratch, input, output, clamp),
+            Plan::Depthwise(plan) => plan.run(&self.params, &self.bias, pool, scratch, input, output, clamp),
         }
     }
 }
