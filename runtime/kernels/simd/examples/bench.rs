@@ -10,12 +10,13 @@ use half::{bf16, f16};
 /// The best of many runs, in nanoseconds per element.
 fn time(n: usize, mut f: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
+    let repeats = if n > 1 << 16 { 1 } else { 20 };
     for _ in 0..30 {
         let start = Instant::now();
-        for _ in 0..20 {
+        for _ in 0..repeats {
             f();
         }
-        best = best.min(start.elapsed().as_nanos() as f64 / 20.0);
+        best = best.min(start.elapsed().as_nanos() as f64 / repeats as f64);
     }
     best / n as f64
 }
@@ -101,4 +102,38 @@ fn main() {
         black_box(layer_norm_row(black_box(&x), Some(&b), Some(&b), 1e-5, black_box(&mut y)));
     });
     report("transpose 32 x 64", N, || transpose(black_box(&x), 64, 32, 64, black_box(&mut y), 32));
+
+    println!("\nns per call with 8 elements");
+    let mut small = [0f32; 8];
+    report("Relu", 1, || unary(Unary::Relu, black_box(&x[..8]), black_box(&mut small)));
+    report("Exp", 1, || unary(Unary::Exp, black_box(&x[..8]), black_box(&mut small)));
+    report("Add", 1, || {
+        black_box(binary(
+            Binary::Add,
+            black_box(Arg::Slice(&x[..8])),
+            Arg::Slice(&b[..8]),
+            black_box(&mut small),
+        ))
+        .ok();
+    });
+    report("Add scalar", 1, || {
+        black_box(binary(
+            Binary::Add,
+            black_box(Arg::Slice(&x[..8])),
+            Arg::Scalar(2.0),
+            black_box(&mut small),
+        ))
+        .ok();
+    });
+    report("softmax", 1, || softmax(false, black_box(&x[..8]), [1, 8, 1], black_box(&mut small)));
+
+    println!("\nns per element with 4 Mi elements");
+    const LARGE: usize = 4 << 20;
+    let (p, mut q) = (vec![1.5f32; LARGE], vec![0f32; LARGE]);
+    report("copy_from_slice", LARGE, || black_box(&mut q).copy_from_slice(black_box(&p)));
+    report("Relu", LARGE, || unary(Unary::Relu, black_box(&p[..]), black_box(&mut q)));
+    report("Add scalar", LARGE, || {
+        black_box(binary(Binary::Add, black_box(Arg::Slice(&p)), Arg::Scalar(2.0), black_box(&mut q))).ok();
+    });
+    report("Gelu", LARGE, || unary(Unary::Gelu, black_box(&p[..]), black_box(&mut q)));
 }

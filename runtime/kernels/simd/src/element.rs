@@ -2,6 +2,8 @@
 
 use half::{bf16, f16};
 
+use crate::isa::Level;
+
 /// A boolean as tensors store it: a byte that means true unless it is 0. Has the layout of `u8`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -42,6 +44,9 @@ pub trait Accumulator: Element {
     fn plus(self, other: Self) -> Self;
     /// The product; integers wrap.
     fn times(self, other: Self) -> Self;
+    /// `self * b + c`.
+    #[doc(hidden)]
+    fn times_plus<L: Level>(self, b: Self, c: Self) -> Self;
     /// `wide + self`.
     fn add_to(self, wide: Self::Wide) -> Self::Wide;
     /// The sum in the type itself.
@@ -49,7 +54,7 @@ pub trait Accumulator: Element {
 }
 
 macro_rules! accumulator {
-    ($t:ty, $wide:ty, $one:literal, |$a:ident, $b:ident| $plus:expr, $times:expr) => {
+    ($t:ty, $wide:ty, $one:literal, |$a:ident, $b:ident, $c:ident| $plus:expr, $times:expr, $times_plus:expr) => {
         impl Accumulator for $t {
             type Wide = $wide;
             const ONE: Self = $one;
@@ -64,6 +69,11 @@ macro_rules! accumulator {
                 $times
             }
             #[inline(always)]
+            fn times_plus<L: Level>(self, b: Self, c: Self) -> Self {
+                let ($a, $b, $c) = (self, b, c);
+                $times_plus
+            }
+            #[inline(always)]
             fn add_to(self, wide: $wide) -> $wide {
                 let ($a, $b) = (<$wide>::from(self), wide);
                 $plus
@@ -75,9 +85,9 @@ macro_rules! accumulator {
         }
     };
 }
-accumulator!(f32, f64, 1.0, |a, b| a + b, a * b);
-accumulator!(f64, f64, 1.0, |a, b| a + b, a * b);
-accumulator!(i64, i64, 1, |a, b| a.wrapping_add(b), a.wrapping_mul(b));
+accumulator!(f32, f64, 1.0, |a, b, c| a + b, a * b, L::fma(a, b, c));
+accumulator!(f64, f64, 1.0, |a, b, c| a + b, a * b, L::fma64(a, b, c));
+accumulator!(i64, i64, 1, |a, b, c| a.wrapping_add(b), a.wrapping_mul(b), a.wrapping_mul(b).wrapping_add(c));
 
 macro_rules! element {
     ($t:ty, acc: $acc:ty, $low:expr, $high:expr, |$v:ident| true: $true:expr, acc: $to_acc:expr, cast: $via:ident($cast:expr),

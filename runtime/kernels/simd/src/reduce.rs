@@ -182,17 +182,17 @@ impl<T: Element> Kernel for Dot<'_, T> {
 
     #[inline(always)]
     fn run<L: Level>(self) -> T::Acc {
-        const LANES: usize = 32;
+        const LANES: usize = 64;
         let mut acc = [T::Acc::default(); LANES];
         let (a_chunks, a_rest) = self.a.as_chunks::<LANES>();
         let (b_chunks, b_rest) = self.b.as_chunks::<LANES>();
         for (a, b) in a_chunks.iter().zip(b_chunks) {
             for j in 0..LANES {
-                acc[j] = a[j].acc().times(b[j].acc()).plus(acc[j]);
+                acc[j] = a[j].acc().times_plus::<L>(b[j].acc(), acc[j]);
             }
         }
         for ((acc, a), b) in acc.iter_mut().zip(a_rest).zip(b_rest) {
-            *acc = a.acc().times(b.acc()).plus(*acc);
+            *acc = a.acc().times_plus::<L>(b.acc(), *acc);
         }
         let mut width = LANES / 2;
         while width > 0 {
@@ -263,7 +263,7 @@ struct All;
 type Wide<T> = <<T as Element>::Acc as Accumulator>::Wide;
 fold!(Add, T::Acc => Wide<T>, start: T::Acc::default(), |a, x| a.plus(x.acc()), merge: a.plus(x),
     start_wide: Wide::<T>::default(), widen: x.add_to(a));
-fold!(AddSquares, T::Acc => Wide<T>, start: T::Acc::default(), |a, x| a.plus(x.acc().times(x.acc())), merge: a.plus(x),
+fold!(AddSquares, T::Acc => Wide<T>, start: T::Acc::default(), |a, x| x.acc().times_plus::<L>(x.acc(), a), merge: a.plus(x),
     start_wide: Wide::<T>::default(), widen: x.add_to(a));
 fold!(Multiply, T::Acc => T::Acc, start: T::Acc::ONE, |a, x| a.times(x.acc()), merge: a.times(x),
     start_wide: T::Acc::ONE, widen: a.times(x));

@@ -1,6 +1,10 @@
 //! Operations on two operands against scalar references, in every shape and on every instruction set.
 
-use executorch_simd::{Arg, Binary, Compare, Error, Isa, Number, add_scaled, binary, compare, set_isa};
+use executorch_simd::{
+    Arg, Binary, Compare, Error, Isa, Number, Unary, add_scaled, add_scaled_via, binary, binary_via, compare,
+    compare_via, set_isa, unary_via,
+};
+use half::{bf16, f16};
 
 /// Runs `op` in all shapes of operands and checks each element with `check(a, b, result)`.
 fn all_shapes<T: Number + std::fmt::Debug>(op: Binary, a: &[T], b: &[T], check: impl Fn(T, T, T) -> bool) {
@@ -238,4 +242,44 @@ fn every_length_and_long_slices() {
         binary(Binary::Mul, Arg::Out, Arg::Scalar(2.0), &mut y).expect("mul exists for f32");
         assert!(y.iter().enumerate().all(|(i, &v)| v == 2.0 + 4.0 * i as f32));
     }
+}
+
+#[test]
+fn operands_of_other_types_are_converted() {
+    for n in (0..70).chain([511, 512, 513, 2000]) {
+        let x: Vec<f16> = (0..n).map(|i| f16::from_f32((i % 37) as f32 * 0.1 - 2.0)).collect();
+        let ints: Vec<i32> = (0..n as i32).map(|i| i % 23 - 11).collect();
+        let mut y = vec![f16::ZERO; n];
+        unary_via::<f32, _, _>(Unary::Exp, Arg::Slice(&x), &mut y);
+        let close =
+            |y: f32, exact: f32, bits: i32| (y - exact).abs() <= exact.abs() * 2f32.powi(-bits) + 1e-7;
+        assert!(x.iter().zip(&y).all(|(x, y)| close(y.to_f32(), x.to_f32().exp(), 10)));
+        y.copy_from_slice(&x);
+        unary_via::<f32, f16, _>(Unary::Exp, Arg::Out, &mut y);
+        assert!(x.iter().zip(&y).all(|(x, y)| close(y.to_f32(), x.to_f32().exp(), 10)));
+        let mut wide = vec![0f32; n];
+        unary_via::<f32, _, _>(Unary::Tanh, Arg::Slice(&ints), &mut wide);
+        assert!(ints.iter().zip(&wide).all(|(&x, &y)| close(y, (x as f32).tanh(), 21)));
+        let mut mixed = vec![bf16::ZERO; n];
+        assert_eq!(
+            binary_via::<f32, _, _, _>(Binary::Mul, Arg::Slice(&x), Arg::Slice(&ints), &mut mixed),
+            Ok(())
+        );
+        assert!((0..n).all(|i| mixed[i] == bf16::from_f32(x[i].to_f32() * ints[i] as f32)));
+        add_scaled_via::<f32, bf16, _, _>(Arg::Out, Arg::Scalar(2i64), 0.5, &mut mixed);
+        assert!((0..n).all(|i| {
+            mixed[i] == bf16::from_f32(bf16::from_f32(x[i].to_f32() * ints[i] as f32).to_f32() + 1.0)
+        }));
+        let mut flags = vec![7u8; n];
+        compare_via::<f32, _, _>(Compare::Lt, Arg::Slice(&x), Arg::Slice(&ints), &mut flags);
+        assert!((0..n).all(|i| flags[i] == u8::from(x[i].to_f32() < ints[i] as f32)));
+        let mut longs = vec![0i64; n];
+        let divided =
+            binary_via::<i64, _, _, _>(Binary::DivFloor, Arg::Scalar(100u8), Arg::Slice(&ints), &mut longs);
+        assert_eq!(divided, if n > 11 { Err(Error::DivisionByZero) } else { Ok(()) });
+        assert!((0..n).all(|i| ints[i] == 0 || longs[i] == (100.0 / f64::from(ints[i])).floor() as i64));
+    }
+    let undefined =
+        binary_via::<f32, _, _, _>(Binary::BitOr, Arg::Scalar(1u8), Arg::Scalar(f16::ONE), &mut [0u8; 2]);
+    assert_eq!(undefined, Err(Error::Undefined(Binary::BitOr, "f32")));
 }
