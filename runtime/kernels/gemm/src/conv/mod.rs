@@ -4,10 +4,12 @@
 //! the layout that the output will have; patches of the input are gathered block by block.
 
 mod depthwise;
+mod general;
 mod implicit;
 mod stage;
 mod tensor;
 
+pub use general::{ConvWeight, general_conv, general_conv_transposed};
 pub use tensor::{Tensor4, Tensor4Mut};
 
 use crate::error::{Error, Result, extent, product};

@@ -69,6 +69,26 @@ impl<'a, T> Tensor4Mut<'a, T> {
         self.strides
     }
 
+    /// Checks that no two elements share a place.
+    pub(crate) fn check_disjoint(&self) -> Result<()> {
+        if self.sizes.contains(&0) {
+            return Ok(());
+        }
+        let mut dims = [0, 1, 2, 3];
+        dims.sort_by_key(|&d| self.strides[d]);
+        let mut reach = 0;
+        for d in dims.into_iter().filter(|&d| self.sizes[d] > 1) {
+            if self.strides[d] <= reach {
+                return Err(Error::new(format!(
+                    "convolution: elements of an output {:?} with strides {:?} overlap",
+                    self.sizes, self.strides
+                )));
+            }
+            reach += (self.sizes[d] - 1) * self.strides[d];
+        }
+        Ok(())
+    }
+
     /// Checks that a channel's pixels (or a pixel's channels) are contiguous, that all pixels are
     /// evenly spaced, and that no two elements share a place. Strides of size-1 dimensions, which
     /// mean nothing, are replaced by the ones that fit.
