@@ -4,9 +4,13 @@
 //! the header is made, and a panic becomes `ET_ERROR_INTERNAL` (or the function's neutral value) instead of
 //! crossing the boundary.
 
+mod data_map;
 mod error;
+mod kernel;
 mod loader;
 mod log;
+mod method;
+mod program;
 mod registration;
 mod tensor;
 
@@ -29,6 +33,7 @@ macro_rules! abi {
     )*};
 }
 pub(crate) use abi;
+pub(crate) use tensor::et_tensor_resize;
 
 /// Runs the body of an ABI function; a panic is kept as the thread's last error.
 pub(crate) fn guard<T>(body: impl FnOnce() -> T, otherwise: impl FnOnce() -> T) -> T {

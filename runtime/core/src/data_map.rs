@@ -176,6 +176,50 @@ pub unsafe fn merge(maps: &[*const et_data_map_t]) -> Result<et_data_map_t> {
     Ok(table(MergedMap { owners, keys }))
 }
 
+/// A map of the ABI, owned, with the part that it borrows from.
+pub struct OwnedMap {
+    table: et_data_map_t,
+    part: Option<Box<OwnedMap>>,
+}
+
+// SAFETY: the ABI asks that a map's functions are thread-safe, and `destroy` may run on any thread.
+unsafe impl Send for OwnedMap {}
+// SAFETY: as above.
+unsafe impl Sync for OwnedMap {}
+
+impl OwnedMap {
+    /// Takes a map over.
+    ///
+    /// # Safety
+    /// Nobody else destroys the map, and what it borrows from outlives it.
+    pub unsafe fn new(table: et_data_map_t) -> Box<Self> {
+        Box::new(Self { table, part: None })
+    }
+
+    /// A map that borrows from `part`.
+    ///
+    /// # Safety
+    /// As for [`OwnedMap::new`].
+    pub unsafe fn over(table: et_data_map_t, part: Box<OwnedMap>) -> Self {
+        Self { table, part: Some(part) }
+    }
+
+    /// The map, borrowed.
+    pub fn raw(&self) -> *const et_data_map_t {
+        &self.table
+    }
+}
+
+impl Drop for OwnedMap {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.table.destroy {
+            // SAFETY: the map is owned, so this is the one call of `destroy`; its part is still alive.
+            unsafe { destroy(self.table.user_data) }
+        }
+        drop(self.part.take());
+    }
+}
+
 /// A map of the ABI, borrowed.
 #[derive(Clone, Copy)]
 pub struct DataMap {

@@ -178,6 +178,8 @@ pub struct Delegate {
     pub backend: CString,
     /// Its payload.
     pub payload: Payload,
+    /// Bytes of its payload.
+    pub payload_size: u64,
     /// Keys and values that the exporter left for the backend.
     pub specs: Vec<(CString, Vec<u8>)>,
 }

@@ -7,6 +7,7 @@ pub mod capi;
 pub mod data_map;
 pub mod format;
 pub mod ir;
+pub mod method;
 pub mod prim;
 pub mod program;
 pub mod registry;

@@ -7,6 +7,9 @@ use executorch_abi::error::*;
 use executorch_abi::loader::{ET_SEGMENT_CONSTANT, ET_SEGMENT_PROGRAM};
 use executorch_abi::program::ET_HEADER_MIN_BYTES;
 use executorch_abi::{Error, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
 /// A loaded program; immutable.
 #[derive(Debug)]
@@ -17,6 +20,7 @@ pub struct Program {
     /// All constants of a file that keeps them in a segment.
     constants: Buffer,
     constants_offset: u64,
+    identity: u64,
     // Dropped last: buffers may point into what the loader keeps.
     loader: Loader,
 }
@@ -50,6 +54,7 @@ impl Program {
             structure,
             constants: Buffer::default(),
             constants_offset: 0,
+            identity: NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed),
             loader,
         };
         program.load_constants()?;
@@ -111,15 +116,35 @@ impl Program {
         slice(bytes, base, range)
     }
 
-    /// The method of a name.
-    pub fn plan(&self, name: &std::ffi::CStr) -> Result<&Plan> {
-        self.plans.iter().find(|p| p.name.as_c_str() == name).ok_or_else(|| {
+    /// The number of the method of a name.
+    pub fn plan_index(&self, name: &std::ffi::CStr) -> Result<usize> {
+        self.plans.iter().position(|p| p.name.as_c_str() == name).ok_or_else(|| {
             let names: Vec<_> = self.plans.iter().map(|p| p.name.to_string_lossy()).collect();
             Error::new(
                 ET_ERROR_INVALID_ARGUMENT,
-                format!("there is no method {:?}; the program has: {}", name, names.join(", ")),
+                format!("there is no method {name:?}; the program has: {}", names.join(", ")),
             )
         })
+    }
+
+    /// A method by its number.
+    pub fn plan_at(&self, index: usize) -> Result<&Plan> {
+        self.plans.get(index).ok_or_else(|| {
+            Error::new(
+                ET_ERROR_INVALID_ARGUMENT,
+                format!("method {index} does not exist: there are {}", self.plans.len()),
+            )
+        })
+    }
+
+    /// A range of the structure: an inline payload.
+    pub fn inline(&self, range: ByteRange) -> Result<&[u8]> {
+        slice(self.structure(), 0, range)
+    }
+
+    /// A number that no other program of the process has or had.
+    pub fn identity(&self) -> u64 {
+        self.identity
     }
 
     /// What a file's first bytes say.

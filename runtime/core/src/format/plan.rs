@@ -199,6 +199,10 @@ fn delegate_of(table: fb::BackendDelegate<'_>, shared: &Shared<'_>) -> Result<De
         }
         other => return Err(invalid(format!("{} is no location of a payload", other.0))),
     };
+    let payload_size = match payload {
+        Payload::Inline(range) => range.size,
+        Payload::Segment(at) => shared.layout.segments.get(at as usize).map_or(0, |s| s.size),
+    };
     let spec = |spec: fb::CompileSpec<'_>| {
         let key = c_string(required(spec.key(), "compile_specs.key")?, "a compile spec's key")?;
         Ok((key, required(spec.value(), "compile_specs.value")?.bytes().to_vec()))
@@ -208,6 +212,7 @@ fn delegate_of(table: fb::BackendDelegate<'_>, shared: &Shared<'_>) -> Result<De
     Ok(Delegate {
         backend: c_string(required(table.id(), "id")?, "a backend's id")?,
         payload,
+        payload_size,
         specs: table.compile_specs().map_or(Ok(Vec::new()), specs)?,
     })
 }

@@ -1,0 +1,371 @@
+//! Loads a method: memory, delegates, operators resolved and prepared.
+
+use super::context::prepare::Preparing;
+use super::memory::{Scratch, Table};
+use super::signature::Signature;
+use super::values::Values;
+use super::{Action, Call, Delegate, Method, Step};
+use crate::data_map::{self, DataMap, OwnedMap};
+use crate::ir::{self, Instruction, Payload, Plan, Value};
+use crate::program::Program;
+use crate::source::{Buffer, Segment};
+use crate::{prim, registry};
+use executorch_abi::backend::*;
+use executorch_abi::data_map::et_data_map_t;
+use executorch_abi::error::*;
+use executorch_abi::loader::{ET_SEGMENT_BACKEND, et_buffer_t};
+use executorch_abi::memory::{et_allocator_t, et_arena_t};
+use executorch_abi::tracer::et_event_tracer_t;
+use executorch_abi::value::et_value_t;
+use executorch_abi::{Error, Result};
+use std::ffi::{CStr, CString};
+use std::ptr;
+use std::sync::Arc;
+
+/// How a method is loaded; what is borrowed outlives the load, and the tables' targets outlive the method.
+#[derive(Default, Clone, Copy)]
+pub struct Options<'a> {
+    /// The caller's planned buffers.
+    pub planned: Option<&'a [et_arena_t]>,
+    /// The caller's allocator for delegates.
+    pub method_allocator: Option<&'a et_allocator_t>,
+    /// The caller's allocator for single instructions.
+    pub temp_allocator: Option<et_allocator_t>,
+    /// External data.
+    pub data_map: Option<*const et_data_map_t>,
+    /// A tracer.
+    pub tracer: Option<et_event_tracer_t>,
+    /// Options for backends.
+    pub backend_options: &'a [et_backend_options_t],
+}
+
+impl Method {
+    /// Loads a method of a program.
+    pub fn load(program: Arc<Program>, name: &CStr, options: Options<'_>) -> Result<Self> {
+        let plan_index = program.plan_index(name)?;
+        let plan = program.plan_at(plan_index)?;
+        check_operators(plan)?;
+        let external = match options.data_map {
+            // SAFETY: the caller's map outlives the method.
+            Some(map) => Some(unsafe { DataMap::new(map) }?),
+            None => None,
+        };
+        let values = Values::new(&program, plan, options.planned, external)?;
+        let written = written(plan);
+        let (steps, table) = steps(plan, &values, &written)?;
+        let mut method = Self {
+            steps,
+            delegates: Vec::new(),
+            args: table,
+            values,
+            scratch: Scratch::new(options.temp_allocator),
+            restored: restored(plan),
+            inputs_set: plan.inputs.iter().map(|&i| !is_tensor(plan, i)).collect(),
+            next: 0,
+            executed: 0,
+            tracer: options.tracer,
+            plan_index,
+            data_map: None,
+            program: Arc::clone(&program),
+        };
+        method.init_delegates(plan, &program, options)?;
+        method.prepare_kernels(plan, &program, &written)?;
+        Ok(method)
+    }
+
+    fn init_delegates(&mut self, plan: &Plan, program: &Program, options: Options<'_>) -> Result<()> {
+        if plan.delegates.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the program and the caller's map outlive the method, which owns the merged map.
+        let merged = unsafe {
+            let own = OwnedMap::new(data_map::of_program(program));
+            let parts: Vec<_> = options.data_map.into_iter().chain([own.raw()]).collect();
+            Box::new(OwnedMap::over(data_map::merge(&parts)?, own))
+        };
+        let merged = self.data_map.insert(merged).raw();
+        for (i, delegate) in plan.delegates.iter().enumerate() {
+            let place = || format!("delegate {i} ({})", delegate.backend.to_string_lossy());
+            let loaded = init_delegate(plan, delegate, program, merged, self.tracer.as_ref(), options);
+            self.delegates.push(loaded.map_err(|e| e.within(place()))?);
+        }
+        Ok(())
+    }
+
+    fn prepare_kernels(&mut self, plan: &Plan, program: &Program, written: &[bool]) -> Result<()> {
+        for step in &mut self.steps {
+            let Action::Kernel(call) = &mut step.action else { continue };
+            let Some(prepare) = call.kernel.table.prepare else { continue };
+            let chain = plan.chains.get(step.chain as usize);
+            let Some(Instruction::Kernel { args, .. }) = chain.and_then(|c| c.get(step.instruction as usize))
+            else {
+                continue;
+            };
+            let mut preparing = Preparing { program, plan, args, written, scratch: &mut self.scratch };
+            let mut state = ptr::null_mut();
+            // SAFETY: the kernel obeys the ABI; its arguments are the method's values.
+            let code = unsafe {
+                prepare(
+                    ptr::from_mut(&mut preparing).cast(),
+                    self.args.at(step.args.start),
+                    step.args.len(),
+                    &mut state,
+                )
+            };
+            Error::check(code).map_err(|e| {
+                e.within(format!(
+                    "instruction {} of chain {} ({}), while it was prepared",
+                    step.instruction,
+                    step.chain,
+                    call.kernel.name.to_string_lossy()
+                ))
+            })?;
+            call.state = state;
+            call.release = call.kernel.table.release;
+        }
+        Ok(())
+    }
+}
+
+fn is_tensor(plan: &Plan, value: u32) -> bool {
+    matches!(plan.values.get(value as usize), Some(Value::Tensor(_)))
+}
+
+/// All operators that nothing registers are told at once.
+fn check_operators(plan: &Plan) -> Result<()> {
+    let used = plan.chains.iter().flatten().filter_map(|i| match i {
+        Instruction::Kernel { operator, .. } => plan.operators.get(*operator as usize),
+        _ => None,
+    });
+    let mut missing: Vec<&CString> =
+        used.filter(|name| prim::find(name).is_none() && !registry::has_kernel(name)).collect();
+    missing.sort();
+    missing.dedup();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = missing.iter().map(|n| n.to_string_lossy()).collect();
+    Err(Error::new(
+        ET_ERROR_OPERATOR_MISSING,
+        format!(
+            "the method {:?} needs operators that no loaded library has: {}; {} kernels are registered{}. Load a kernel \
+             library (link executorch::kernels_optimized)",
+            plan.name,
+            names.join(", "),
+            registry::kernel_count(),
+            registration_errors(),
+        ),
+    ))
+}
+
+fn registration_errors() -> String {
+    let errors: Vec<_> =
+        (0..registry::error_count()).filter_map(registry::error).map(CStr::to_string_lossy).collect();
+    if errors.is_empty() { String::new() } else { format!(", and these were refused: {}", errors.join("; ")) }
+}
+
+/// Which values a run may change: targets of moves and of the runtime's own operators, and what is handed to
+/// delegates. Kernels write the data of tensors only, and constants among those are protected by their flag.
+fn written(plan: &Plan) -> Vec<bool> {
+    let mut written = vec![false; plan.values.len()];
+    let mut mark = |value: u32| {
+        if let Some(flag) = written.get_mut(value as usize) {
+            *flag = true;
+        }
+    };
+    for instruction in plan.chains.iter().flatten() {
+        match instruction {
+            Instruction::Move { to, .. } => mark(*to),
+            Instruction::Free { value } => mark(*value),
+            Instruction::JumpFalse { .. } => {}
+            Instruction::Delegate { args, .. } => args.iter().for_each(|&a| mark(a)),
+            Instruction::Kernel { operator, args } => {
+                let name = plan.operators.get(*operator as usize);
+                if name.is_some_and(|n| prim::find(n).is_some()) {
+                    args.iter().for_each(|&a| mark(a));
+                }
+            }
+        }
+    }
+    written
+}
+
+/// The values whose tensors a run may move, free or make views of.
+fn restored(plan: &Plan) -> Vec<u32> {
+    let mut restored = Vec::new();
+    for instruction in plan.chains.iter().flatten() {
+        match instruction {
+            Instruction::Move { to, .. } => restored.push(*to),
+            Instruction::Free { value } => restored.push(*value),
+            Instruction::Kernel { operator, args } => {
+                let name = plan.operators.get(*operator as usize);
+                if name.is_some_and(|n| n.as_c_str() == c"executorch_prim::et_view.default") {
+                    restored.extend(args.get(2));
+                }
+            }
+            _ => {}
+        }
+    }
+    restored.retain(|&value| is_tensor(plan, value));
+    restored.sort_unstable();
+    restored.dedup();
+    restored
+}
+
+fn steps(plan: &Plan, values: &Values, written: &[bool]) -> Result<(Vec<Step>, Table<*mut et_value_t>)> {
+    let changes = |value: u32| written.get(value as usize) != Some(&false);
+    let mut steps = Vec::new();
+    let mut table = Vec::new();
+    let mut base = 0;
+    for (chain, instructions) in plan.chains.iter().enumerate() {
+        for (number, instruction) in instructions.iter().enumerate() {
+            let start = table.len();
+            let mut lists = Vec::new();
+            if let Instruction::Kernel { args, .. } | Instruction::Delegate { args, .. } = instruction {
+                table.extend(args.iter().map(|&a| values.values.at(a as usize)));
+                lists = values.changing_lists(args, changes);
+            }
+            let action = match instruction {
+                Instruction::Kernel { operator, args } => resolve(plan, *operator, args)
+                    .map_err(|e| e.within(format!("instruction {number} of chain {chain}")))?,
+                Instruction::Delegate { delegate, .. } => Action::Delegate(*delegate as usize),
+                Instruction::Move { from, to } => Action::Move { from: *from, to: *to },
+                Instruction::JumpFalse { condition, target } => {
+                    Action::JumpFalse { condition: *condition, target: base + *target as usize }
+                }
+                Instruction::Free { value } => Action::Free { value: *value },
+            };
+            steps.push(Step {
+                action,
+                args: start..table.len(),
+                lists,
+                chain: chain as u32,
+                instruction: number as u32,
+            });
+        }
+        base = steps.len();
+    }
+    Ok((steps, Table::new(table)))
+}
+
+fn resolve(plan: &Plan, operator: u32, args: &[u32]) -> Result<Action> {
+    let name = plan
+        .operators
+        .get(operator as usize)
+        .ok_or_else(|| Error::new(ET_ERROR_INTERNAL, "a checked instruction names no operator"))?;
+    let place = |e: Error| e.within(name.to_string_lossy());
+    if let Some(prim) = prim::find(name) {
+        if args.len() < prim.arity {
+            let text = format!("the call has {} arguments, expected {}", args.len(), prim.arity);
+            return Err(place(Error::new(ET_ERROR_INVALID_PROGRAM, text)));
+        }
+        return Ok(Action::Prim(prim.run));
+    }
+    let kernel = registry::find_kernel(name, &kernel_key(plan, args)).ok_or_else(|| {
+        Error::new(
+            ET_ERROR_OPERATOR_MISSING,
+            format!("no kernel of {name:?} serves the dtypes and dim orders of this call"),
+        )
+    })?;
+    if let Some(signature) = kernel.signature.as_deref() {
+        Signature::parse(signature).and_then(|s| s.check(args, &plan.values)).map_err(place)?;
+    }
+    Ok(Action::Kernel(Call { kernel, state: ptr::null_mut(), release: None }))
+}
+
+/// The key of a call: dtype and dim order of each tensor among its arguments, as upstream writes them.
+fn kernel_key(plan: &Plan, args: &[u32]) -> CString {
+    let tensors = args.iter().filter_map(|&a| match plan.values.get(a as usize) {
+        Some(Value::Tensor(tensor)) => Some(tensor),
+        _ => None,
+    });
+    let entries: Vec<String> = tensors
+        .map(|t| {
+            let order: Vec<String> = t.dim_order.iter().map(u8::to_string).collect();
+            format!("{};{}", t.dtype as i8, order.join(","))
+        })
+        .collect();
+    CString::new(format!("v1/{}", entries.join("|"))).unwrap_or_default()
+}
+
+fn init_delegate(
+    plan: &Plan,
+    delegate: &ir::Delegate,
+    program: &Program,
+    merged: *const et_data_map_t,
+    tracer: Option<&et_event_tracer_t>,
+    options: Options<'_>,
+) -> Result<Delegate> {
+    let backend = registry::find_backend(&delegate.backend).ok_or_else(|| {
+        Error::new(
+            ET_ERROR_NOT_FOUND,
+            format!(
+                "the backend is not registered{}; load its library or install the wheel that has it",
+                registration_errors()
+            ),
+        )
+    })?;
+    if !registry::is_available(backend) {
+        return Err(Error::new(
+            ET_ERROR_NOT_FOUND,
+            "the backend is registered but cannot run on this machine",
+        ));
+    }
+    let init =
+        backend.init.ok_or_else(|| Error::new(ET_ERROR_INTERNAL, "the backend has no init function"))?;
+    let payload = match delegate.payload {
+        Payload::Segment(index) => {
+            let range = program.layout().segments.get(index as usize);
+            let range =
+                range.ok_or_else(|| Error::new(ET_ERROR_INTERNAL, "a checked payload has no segment"))?;
+            let size = usize::try_from(range.size).map_err(|_| {
+                Error::new(ET_ERROR_NOT_SUPPORTED, "the payload is larger than the address space")
+            })?;
+            let segment =
+                Segment { kind: ET_SEGMENT_BACKEND, index: index as usize, name: Some(&delegate.backend) };
+            program.loader().load(range.offset, size, segment)?
+        }
+        Payload::Inline(range) => {
+            let bytes = program.inline(range)?;
+            let raw = et_buffer_t {
+                data: bytes.as_ptr().cast(),
+                size: bytes.len(),
+                free: None,
+                context: ptr::null_mut(),
+            };
+            // SAFETY: the bytes lie in the program, which the method keeps alive.
+            unsafe { Buffer::new(raw) }
+        }
+    };
+    let specs: Vec<et_compile_spec_t> = delegate
+        .specs
+        .iter()
+        .map(|(key, value)| et_compile_spec_t {
+            key: key.as_ptr(),
+            value: value.as_ptr().cast(),
+            size: value.len(),
+        })
+        .collect();
+    // SAFETY: the caller's options hold NUL-terminated names.
+    let own = options.backend_options.iter().find(|o| unsafe {
+        !o.backend.is_null() && CStr::from_ptr(o.backend) == delegate.backend.as_c_str()
+    });
+    let context = et_backend_init_context_t {
+        struct_size: size_of::<et_backend_init_context_t>() as u32,
+        reserved: 0,
+        method_name: plan.name.as_ptr(),
+        data_map: merged,
+        method_allocator: options.method_allocator.map_or(ptr::null(), ptr::from_ref),
+        tracer: tracer.map_or(ptr::null(), ptr::from_ref),
+        options: own.map_or(ptr::null(), |o| o.options),
+        option_count: own.map_or(0, |o| o.count),
+        internal: ptr::null_mut(),
+    };
+    let processed = payload.into_raw();
+    let mut handle = ptr::null_mut();
+    // SAFETY: a registered backend obeys the ABI; it takes the payload, and all else lives through the call.
+    let code =
+        unsafe { init(backend.user_data, &context, &processed, specs.as_ptr(), specs.len(), &mut handle) };
+    Error::check(code)?;
+    Ok(Delegate { backend, handle })
+}

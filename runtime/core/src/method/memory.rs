@@ -1,0 +1,215 @@
+//! Memory of a method: planned buffers, arrays with stable addresses, and scratch for one instruction.
+
+use executorch_abi::device::et_device_allocator_t;
+use executorch_abi::error::*;
+use executorch_abi::memory::et_allocator_t;
+use executorch_abi::{Error, Result};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+
+/// Planned buffers and scratch start at a cache line.
+const ALIGNMENT: usize = 64;
+
+fn exhausted(size: usize) -> Error {
+    Error::new(ET_ERROR_MEMORY_ALLOCATION_FAILED, format!("{size} bytes of memory could not be allocated"))
+}
+
+/// Items at an address that never changes. They are reached through raw pointers alone, since kernels, lists and
+/// callers hold pointers to them.
+#[derive(Debug)]
+pub struct Table<T> {
+    data: *mut T,
+    length: usize,
+}
+
+impl<T> Table<T> {
+    /// Moves items to a table.
+    pub fn new(items: Vec<T>) -> Self {
+        let length = items.len();
+        Self { data: Box::into_raw(items.into_boxed_slice()).cast(), length }
+    }
+
+    /// The address of an item; null past the end.
+    pub fn at(&self, index: usize) -> *mut T {
+        if index < self.length { self.data.wrapping_add(index) } else { ptr::null_mut() }
+    }
+}
+
+impl<T> Drop for Table<T> {
+    fn drop(&mut self) {
+        // SAFETY: `new` made the box of exactly this slice, and it is freed once.
+        drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(self.data, self.length)) });
+    }
+}
+
+/// Memory that the runtime allocated.
+#[derive(Debug)]
+pub struct Block {
+    data: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Block {
+    fn layout(size: usize) -> Result<Layout> {
+        Layout::from_size_align(size.max(1), ALIGNMENT).map_err(|_| exhausted(size))
+    }
+
+    /// Zeroed memory.
+    pub fn zeroed(size: usize) -> Result<Self> {
+        let layout = Self::layout(size)?;
+        // SAFETY: the layout's size is not zero.
+        let data = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| exhausted(size))?;
+        Ok(Self { data, layout })
+    }
+
+    fn scratch(size: usize) -> Result<Self> {
+        let layout = Self::layout(size)?;
+        // SAFETY: the layout's size is not zero.
+        let data = NonNull::new(unsafe { alloc(layout) }).ok_or_else(|| exhausted(size))?;
+        Ok(Self { data, layout })
+    }
+
+    /// Its first byte.
+    pub fn data(&self) -> *mut u8 {
+        self.data.as_ptr()
+    }
+
+    fn size(&self) -> usize {
+        self.layout.size()
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and freed once.
+        unsafe { dealloc(self.data.as_ptr(), self.layout) }
+    }
+}
+
+/// Memory of a device.
+#[derive(Debug)]
+pub struct DeviceBlock {
+    data: *mut c_void,
+    index: i8,
+    allocator: &'static et_device_allocator_t,
+}
+
+impl DeviceBlock {
+    /// Allocates memory of a device.
+    pub fn new(allocator: &'static et_device_allocator_t, size: usize, index: i8) -> Result<Self> {
+        let mut data = ptr::null_mut();
+        let allocate = allocator.allocate.ok_or_else(|| exhausted(size))?;
+        // SAFETY: a registered allocator obeys the ABI; `data` is a place for the pointer.
+        Error::check(unsafe { allocate(allocator.user_data, size, ALIGNMENT, index, &mut data) })?;
+        Ok(Self { data, index, allocator })
+    }
+
+    /// Its first byte, on the device.
+    pub fn data(&self) -> *mut c_void {
+        self.data
+    }
+}
+
+impl Drop for DeviceBlock {
+    fn drop(&mut self) {
+        if let Some(deallocate) = self.allocator.deallocate {
+            // SAFETY: the memory came from this allocator and is freed once.
+            unsafe { deallocate(self.allocator.user_data, self.data, self.index) }
+        }
+    }
+}
+
+/// Memory for one instruction. It grows to what the largest one needs and then allocates no more.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    blocks: Vec<Block>,
+    used: usize,
+    /// What this instruction asked for, alignment included.
+    wanted: usize,
+    caller: Option<et_allocator_t>,
+}
+
+impl Scratch {
+    /// Scratch that the caller's allocator serves, if there is one.
+    pub fn new(caller: Option<et_allocator_t>) -> Self {
+        Self { caller, ..Self::default() }
+    }
+
+    /// Memory until the next reset. `alignment` is a power of two.
+    pub fn allocate(&mut self, size: usize, alignment: usize) -> Result<*mut c_void> {
+        if !alignment.is_power_of_two() {
+            return Err(Error::new(
+                ET_ERROR_INVALID_ARGUMENT,
+                format!("the alignment {alignment} is no power of two"),
+            ));
+        }
+        if let Some(caller) = self.caller {
+            let allocate = caller.allocate.ok_or_else(|| exhausted(size))?;
+            // SAFETY: the caller's allocator obeys the ABI.
+            let data = unsafe { allocate(caller.user_data, size, alignment) };
+            return if data.is_null() && size > 0 { Err(exhausted(size)) } else { Ok(data) };
+        }
+        let need = size.checked_add(alignment).ok_or_else(|| exhausted(size))?;
+        self.wanted = self.wanted.saturating_add(need);
+        if self.blocks.last().is_none_or(|b| b.size() - self.used < need) {
+            self.blocks.push(Block::scratch(need)?);
+            self.used = 0;
+        }
+        let block = self.blocks.last().ok_or_else(|| exhausted(size))?;
+        let free = block.data().wrapping_add(self.used);
+        let skip = free.align_offset(alignment);
+        self.used += skip + size;
+        Ok(free.wrapping_add(skip).cast())
+    }
+
+    /// Makes sure that `size` bytes can be had without asking the system.
+    pub fn reserve(&mut self, size: usize, alignment: usize) -> Result<()> {
+        let need = size.checked_add(alignment).ok_or_else(|| exhausted(size))?;
+        if self.caller.is_none() && self.blocks.iter().all(|b| b.size() < need) {
+            self.blocks = vec![Block::scratch(need)?];
+            self.used = 0;
+        }
+        Ok(())
+    }
+
+    /// Takes all memory back.
+    pub fn reset(&mut self) {
+        if let Some(caller) = self.caller {
+            if let Some(reset) = caller.reset {
+                // SAFETY: the caller's allocator obeys the ABI.
+                unsafe { reset(caller.user_data) }
+            }
+            return;
+        }
+        if self.blocks.len() > 1 {
+            // One block that holds all; if it cannot be had, the largest one stays.
+            match Block::scratch(self.wanted) {
+                Ok(block) => self.blocks = vec![block],
+                Err(_) => self.blocks.truncate(1),
+            }
+        }
+        self.used = 0;
+        self.wanted = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_settles_on_one_block() {
+        let mut scratch = Scratch::default();
+        for round in 0..3 {
+            let a = scratch.allocate(1000, 64).unwrap();
+            let b = scratch.allocate(5000, 256).unwrap();
+            assert!(a.addr().is_multiple_of(64) && b.addr().is_multiple_of(256));
+            assert!(a.addr() + 1000 <= b.addr() || b.addr() + 5000 <= a.addr());
+            scratch.reset();
+            assert_eq!(scratch.blocks.len(), 1, "round {round}");
+        }
+        assert!(scratch.allocate(usize::MAX, 64).is_err());
+        assert!(scratch.allocate(1, 3).is_err());
+    }
+}

@@ -1,0 +1,420 @@
+//! The values of a loaded method: its plan's values at addresses that kernels, delegates and callers hold.
+
+use super::memory::{Block, DeviceBlock, Table};
+use crate::data_map::{DataMap, check_layout};
+use crate::ir::{Place, Plan, Storage, Tensor, Value};
+use crate::program::Program;
+use crate::registry;
+use crate::source::{Buffer, Segment};
+use executorch_abi::error::*;
+use executorch_abi::loader::ET_SEGMENT_MUTABLE;
+use executorch_abi::memory::et_arena_t;
+use executorch_abi::tensor::*;
+use executorch_abi::value::*;
+use executorch_abi::{Error, Result};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr;
+
+/// A list whose items are values, kept in step with them.
+#[derive(Debug)]
+enum List {
+    Ints { value: u32, items: Vec<u32>, data: Table<i64> },
+    Tensors { value: u32, items: Vec<Option<u32>>, data: Table<*mut et_tensor_t> },
+}
+
+/// The values of a method and all that they point to.
+pub struct Values {
+    /// The values.
+    pub values: Table<et_value_t>,
+    /// The tensors, in the order of their values.
+    tensors: Table<et_tensor_t>,
+    /// Where each tensor's data is at the start of a run, and how much memory it has.
+    homes: Vec<(*mut c_void, u64)>,
+    /// Each value's tensor, by its number.
+    of_value: HashMap<u32, usize>,
+    lists: Vec<List>,
+    _dims: Table<i32>,
+    _orders: Table<u8>,
+    _blocks: Vec<Block>,
+    _device_blocks: Vec<DeviceBlock>,
+    _external: Vec<Buffer>,
+}
+
+/// The start of every planned buffer of a method.
+struct Arenas {
+    starts: Vec<*mut c_void>,
+    blocks: Vec<Block>,
+    device_blocks: Vec<DeviceBlock>,
+}
+
+fn length(size: u64) -> Result<usize> {
+    usize::try_from(size).map_err(|_| {
+        Error::new(ET_ERROR_MEMORY_ALLOCATION_FAILED, format!("{size} bytes exceed the address space"))
+    })
+}
+
+impl Arenas {
+    fn own(plan: &Plan) -> Result<Self> {
+        let mut arenas = Self { starts: Vec::new(), blocks: Vec::new(), device_blocks: Vec::new() };
+        for buffer in &plan.buffers {
+            let size = length(buffer.size)?;
+            if buffer.device.kind == ET_DEVICE_CPU {
+                let block = Block::zeroed(size)?;
+                arenas.starts.push(block.data().cast());
+                arenas.blocks.push(block);
+                continue;
+            }
+            let allocator = registry::find_device_allocator(buffer.device.kind).ok_or_else(|| {
+                Error::new(
+                    ET_ERROR_NOT_FOUND,
+                    format!(
+                        "the method plans memory on device type {}, for which no allocator is registered; load the \
+                         library of the delegate for that device",
+                        buffer.device.kind
+                    ),
+                )
+            })?;
+            let block = DeviceBlock::new(allocator, size, buffer.device.index)?;
+            arenas.starts.push(block.data());
+            arenas.device_blocks.push(block);
+        }
+        Ok(arenas)
+    }
+
+    fn given(plan: &Plan, given: &[et_arena_t]) -> Result<Self> {
+        if given.len() < plan.buffers.len() {
+            return Err(Error::new(
+                ET_ERROR_INVALID_ARGUMENT,
+                format!("{} planned buffers were given, the method has {}", given.len(), plan.buffers.len()),
+            ));
+        }
+        for (i, (arena, buffer)) in given.iter().zip(&plan.buffers).enumerate() {
+            if (arena.size as u64) < buffer.size {
+                return Err(Error::new(
+                    ET_ERROR_MEMORY_ALLOCATION_FAILED,
+                    format!(
+                        "planned buffer {i} was given {} bytes, the method needs {}",
+                        arena.size, buffer.size
+                    ),
+                ));
+            }
+            if arena.device_type != buffer.device.kind {
+                return Err(Error::new(
+                    ET_ERROR_INVALID_ARGUMENT,
+                    format!(
+                        "planned buffer {i} was given on device type {}, the method needs {}",
+                        arena.device_type, buffer.device.kind
+                    ),
+                ));
+            }
+            if buffer.size > 0 && (arena.data.is_null() || !arena.data.addr().is_multiple_of(16)) {
+                return Err(Error::new(
+                    ET_ERROR_INVALID_ARGUMENT,
+                    format!("planned buffer {i} must be given at an address that is a multiple of 16"),
+                ));
+            }
+        }
+        let starts = given.iter().map(|a| a.data).collect();
+        Ok(Self { starts, blocks: Vec::new(), device_blocks: Vec::new() })
+    }
+
+    fn at(&self, place: Place) -> *mut c_void {
+        let start = self.starts.get(place.buffer as usize).copied().unwrap_or(ptr::null_mut());
+        if start.is_null() { start } else { start.cast::<u8>().wrapping_add(place.offset as usize).cast() }
+    }
+}
+
+/// Where the data of tensors comes from.
+struct Binder<'a> {
+    program: &'a Program,
+    external: Option<DataMap>,
+    arenas: &'a Arenas,
+    shared: HashMap<&'a std::ffi::CStr, *mut c_void>,
+    buffers: Vec<Buffer>,
+}
+
+impl<'a> Binder<'a> {
+    fn bind(&mut self, tensor: &'a Tensor) -> Result<*mut c_void> {
+        match tensor.storage {
+            Storage::Unbound => Ok(ptr::null_mut()),
+            Storage::Constant { index } => {
+                let bytes = self.program.constant(index)?;
+                Ok(bytes.as_ptr().cast_mut().cast())
+            }
+            Storage::Planned(place) => Ok(self.arenas.at(place)),
+            Storage::PlannedInitial { place, index } => {
+                let range = self.program.layout().mutable_data.get(index as usize);
+                let offset = range.map_or(0, |r| r.offset);
+                let segment =
+                    Segment { kind: ET_SEGMENT_MUTABLE, index: index as usize, name: tensor.name.as_deref() };
+                let data = self.host(tensor, place)?;
+                self.program.loader().load_into(offset, data, segment)?;
+                Ok(self.arenas.at(place))
+            }
+            Storage::External => {
+                let key = self.key(tensor)?;
+                if let Some(&data) = self.shared.get(key) {
+                    return Ok(data);
+                }
+                let buffer = self.external(tensor)?;
+                let data = buffer.bytes().as_ptr().cast_mut().cast();
+                self.buffers.push(buffer);
+                self.shared.insert(key, data);
+                Ok(data)
+            }
+            Storage::PlannedExternal(place) => {
+                let buffer = self.external(tensor)?;
+                let data = self.host(tensor, place)?;
+                data.copy_from_slice(buffer.bytes().get(..data.len()).unwrap_or_default());
+                Ok(self.arenas.at(place))
+            }
+        }
+    }
+
+    /// The bytes of a planned tensor, which must be on the host.
+    fn host(&self, tensor: &Tensor, place: Place) -> Result<&'a mut [u8]> {
+        if tensor.device.kind != ET_DEVICE_CPU {
+            return Err(Error::new(
+                ET_ERROR_NOT_SUPPORTED,
+                "a tensor with an initial value is planned on a device; only host memory can be initialised",
+            ));
+        }
+        let data = self.arenas.at(place);
+        if tensor.nbytes == 0 || data.is_null() {
+            return Ok(&mut []);
+        }
+        // SAFETY: the format's check keeps the tensor within its buffer, which nobody uses while a method is loaded.
+        Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), length(tensor.nbytes)?) })
+    }
+
+    fn key(&self, tensor: &'a Tensor) -> Result<&'a std::ffi::CStr> {
+        tensor
+            .name
+            .as_deref()
+            .ok_or_else(|| Error::new(ET_ERROR_INVALID_PROGRAM, "an external tensor has no name"))
+    }
+
+    fn external(&self, tensor: &'a Tensor) -> Result<Buffer> {
+        let key = self.key(tensor)?;
+        let missing = |why: &str| {
+            Error::new(
+                ET_ERROR_INVALID_EXTERNAL_DATA,
+                format!(
+                    "the tensor {key:?} lies in an external data file, {why}; pass the .ptd that was exported with the program"
+                ),
+            )
+        };
+        let map = self.external.ok_or_else(|| missing("but none was given"))?;
+        let layout = map.layout(key).map_err(|e| match e.code {
+            ET_ERROR_NOT_FOUND => missing("but the given one does not have it"),
+            _ => e,
+        })?;
+        check_layout(key, &layout, tensor.dtype, &tensor.sizes, &tensor.dim_order)?;
+        let buffer = map.data(key)?;
+        if (buffer.bytes().len() as u64) < tensor.nbytes {
+            return Err(missing(&format!("which has {} bytes of {}", buffer.bytes().len(), tensor.nbytes)));
+        }
+        Ok(buffer)
+    }
+}
+
+impl Values {
+    /// Makes the values of a method. `given` are the caller's planned buffers, if it has any.
+    pub fn new(
+        program: &Program,
+        plan: &Plan,
+        given: Option<&[et_arena_t]>,
+        external: Option<DataMap>,
+    ) -> Result<Self> {
+        let arenas = match given {
+            Some(given) => Arenas::given(plan, given)?,
+            None => Arenas::own(plan)?,
+        };
+        let tensors = || {
+            plan.values.iter().enumerate().filter_map(|(i, v)| match v {
+                Value::Tensor(t) => Some((i, t)),
+                _ => None,
+            })
+        };
+        let dims =
+            Table::new(tensors().flat_map(|(_, t)| t.sizes.iter().chain(&t.strides).copied()).collect());
+        let orders = Table::new(tensors().flat_map(|(_, t)| t.dim_order.iter().copied()).collect());
+        let mut binder =
+            Binder { program, external, arenas: &arenas, shared: HashMap::new(), buffers: Vec::new() };
+        let (mut raw, mut homes, mut of_value) = (Vec::new(), Vec::new(), HashMap::new());
+        let (mut dim, mut order) = (0, 0);
+        for (i, tensor) in tensors() {
+            let data = binder.bind(tensor).map_err(|e| e.within(format!("value {i}")))?;
+            of_value.insert(i as u32, raw.len());
+            let rank = tensor.sizes.len();
+            let flags = match tensor.storage {
+                Storage::Constant { .. } | Storage::External => ET_TENSOR_CONSTANT,
+                Storage::Unbound => 0,
+                _ => ET_TENSOR_PLANNED,
+            };
+            raw.push(et_tensor_t {
+                data,
+                sizes: dims.at(dim),
+                strides: dims.at(dim + rank),
+                dim_order: orders.at(order),
+                numel: tensor.numel,
+                capacity_bytes: tensor.nbytes,
+                struct_size: size_of::<et_tensor_t>() as u16,
+                rank: rank as u8,
+                dtype: tensor.dtype as i8,
+                dynamism: if tensor.is_dynamic { ET_DYNAMISM_BOUND } else { ET_DYNAMISM_STATIC },
+                device_type: tensor.device.kind,
+                device_index: tensor.device.index,
+                flags,
+                user_data: ptr::null_mut(),
+            });
+            homes.push((data, tensor.nbytes));
+            dim += 2 * rank;
+            order += rank;
+        }
+        let external_buffers = binder.buffers;
+        let tensors = Table::new(raw);
+        let tensor_at = |value: u32| of_value.get(&value).map_or(ptr::null_mut(), |&t| tensors.at(t));
+        let mut lists = Vec::new();
+        let mut values = Vec::with_capacity(plan.values.len());
+        for (i, value) in plan.values.iter().enumerate() {
+            let value_index = i as u32;
+            values.push(match value {
+                Value::None => et_value_t::NONE,
+                Value::Int(v) => et_value_t::int(*v),
+                Value::Bool(v) => et_value_t::bool(*v),
+                Value::Double(v) => et_value_t::double(*v),
+                Value::Tensor(_) => et_value_t::tensor(tensor_at(value_index)),
+                Value::String(text) => raw_value(
+                    ET_TAG_STRING,
+                    et_payload_t {
+                        as_string: et_string_t { data: text.as_ptr(), length: text.as_bytes().len() },
+                    },
+                ),
+                Value::DoubleList(items) => raw_value(
+                    ET_TAG_LIST_DOUBLE,
+                    et_payload_t {
+                        as_double_list: et_double_list_t { data: items.as_ptr(), length: items.len() },
+                    },
+                ),
+                Value::BoolList(items) => raw_value(
+                    ET_TAG_LIST_BOOL,
+                    et_payload_t {
+                        as_bool_list: et_bool_list_t { data: items.as_ptr(), length: items.len() },
+                    },
+                ),
+                Value::IntList(items) => {
+                    let data = Table::new(vec![0_i64; items.len()]);
+                    let list = et_int_list_t { data: data.at(0), length: items.len() };
+                    lists.push(List::Ints { value: value_index, items: items.clone(), data });
+                    raw_value(ET_TAG_LIST_INT, et_payload_t { as_int_list: list })
+                }
+                Value::TensorList(items) => {
+                    let items: Vec<_> = items.iter().map(|&i| Some(i)).collect();
+                    tensor_list(ET_TAG_LIST_TENSOR, value_index, items, &mut lists)
+                }
+                Value::OptionalTensorList(items) => {
+                    tensor_list(ET_TAG_LIST_OPTIONAL_TENSOR, value_index, items.clone(), &mut lists)
+                }
+            });
+        }
+        let result = Self {
+            values: Table::new(values),
+            tensors,
+            homes,
+            of_value,
+            lists,
+            _dims: dims,
+            _orders: orders,
+            _blocks: arenas.blocks,
+            _device_blocks: arenas.device_blocks,
+            _external: external_buffers,
+        };
+        for list in 0..result.lists.len() {
+            result.refresh(list)?;
+        }
+        Ok(result)
+    }
+
+    /// The lists among some values, by number, of which `changes` says that an item may change.
+    pub fn changing_lists(&self, args: &[u32], changes: impl Fn(u32) -> bool) -> Vec<u32> {
+        let changing = |list: &List| match list {
+            List::Ints { value, items, .. } => args.contains(value) && items.iter().any(|&i| changes(i)),
+            List::Tensors { value, items, .. } => {
+                args.contains(value) && items.iter().flatten().any(|&i| changes(i))
+            }
+        };
+        (0..).zip(&self.lists).filter(|(_, list)| changing(list)).map(|(i, _)| i).collect()
+    }
+
+    /// Brings a list's items up to date.
+    pub fn refresh(&self, list: usize) -> Result<()> {
+        let item = |index: u32| -> Result<et_value_t> {
+            let value = self.values.at(index as usize);
+            if value.is_null() {
+                return Err(Error::new(
+                    ET_ERROR_INTERNAL,
+                    "a checked list names a value that does not exist",
+                ));
+            }
+            // SAFETY: the address is that of a value of this table.
+            Ok(unsafe { *value })
+        };
+        match self.lists.get(list) {
+            Some(List::Ints { items, data, .. }) => {
+                for (i, &index) in items.iter().enumerate() {
+                    let value = item(index)?;
+                    if value.tag != ET_TAG_INT {
+                        return Err(Error::new(
+                            ET_ERROR_INVALID_PROGRAM,
+                            format!(
+                                "item {i} of a list of ints is {}",
+                                executorch_abi::args::tag_name(value.tag)
+                            ),
+                        ));
+                    }
+                    // SAFETY: `data` holds as many items as `items`; the tag says which member holds.
+                    unsafe { data.at(i).write(value.payload.as_int) };
+                }
+            }
+            Some(List::Tensors { items, data, .. }) => {
+                for (i, index) in items.iter().enumerate() {
+                    let tensor = match index {
+                        None => ptr::null_mut(),
+                        // SAFETY: the format's checks keep tensors' values tensors.
+                        Some(index) => unsafe { item(*index)?.payload.as_tensor },
+                    };
+                    // SAFETY: `data` holds as many items as `items`.
+                    unsafe { data.at(i).write(tensor) };
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Gives a value its own tensor back, and the tensor the memory that it had at load, after a run that moved
+    /// another one there, freed it or made it a view.
+    pub fn restore(&self, value: u32) {
+        let Some(&tensor) = self.of_value.get(&value) else { return };
+        let Some(&(data, capacity)) = self.homes.get(tensor) else { return };
+        // SAFETY: both are items of their tables, which this thread alone uses.
+        unsafe {
+            let raw = &mut *self.tensors.at(tensor);
+            (raw.data, raw.capacity_bytes) = (data, capacity);
+            self.values.at(value as usize).write(et_value_t::tensor(self.tensors.at(tensor)));
+        }
+    }
+}
+
+fn raw_value(tag: et_tag_t, payload: et_payload_t) -> et_value_t {
+    et_value_t { payload, tag, reserved: 0 }
+}
+
+fn tensor_list(tag: et_tag_t, value: u32, items: Vec<Option<u32>>, lists: &mut Vec<List>) -> et_value_t {
+    let data = Table::new(vec![ptr::null_mut(); items.len()]);
+    let list = et_tensor_list_t { data: data.at(0), length: items.len() };
+    lists.push(List::Tensors { value, items, data });
+    raw_value(tag, et_payload_t { as_tensor_list: list })
+}
