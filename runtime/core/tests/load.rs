@@ -1,5 +1,7 @@
 //! Loading real programs, and what is said of those that cannot run.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::*;

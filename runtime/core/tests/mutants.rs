@@ -1,5 +1,7 @@
 //! Damaged programs: whatever a file says, loading and running it ends in a result or an error.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::*;

@@ -1,5 +1,7 @@
 //! Running programs through the C ABI.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::*;
