@@ -13,6 +13,9 @@ use crate::pool::{self, Pool, Shared, Slots, TASKS_PER_THREAD};
 /// Elements of patches that one task gathers at a time: what stays in a core's L2 cache.
 const STAGE: usize = 160 * 1024;
 
+/// Most output channels for which pixels are read in place.
+const IN_PLACE_CHANNELS: usize = 128;
+
 /// The weights of each group, as the operand that the layout needs.
 pub(super) enum Implicit {
     /// `out[OC, P] = weight[OC, K] · patches[K, P]`.
@@ -173,6 +176,13 @@ impl Implicit {
         let kernels = self.kernels();
         let k = p.depth()?;
         let (ins, outs) = (p.in_group(), p.out_group());
+        // A pointwise convolution with few outputs reads pixels as they lie: packing would not pay.
+        let in_place = p.kernel == [1, 1]
+            && p.stride == [1, 1]
+            && p.padding == [[0; 2]; 2]
+            && in_strides[3] == 1
+            && (in_strides[2] == w || h == 1)
+            && outs <= IN_PLACE_CHANNELS;
         let per_unit = cut.pixel_tasks * cut.channel_tasks;
         pool::run(pool, n * p.groups * per_unit, &|task| {
             let (unit, task) = (task / per_unit, task % per_unit);
@@ -203,13 +213,27 @@ impl Implicit {
                     match self {
                         Implicit::First(_, packed) => {
                             let a = &packed[group];
-                            source.panels(some.clone(), kernels.nr(), stage);
+                            let b = if in_place {
+                                // Only a partial last panel is copied.
+                                let nr = kernels.nr();
+                                let whole = some.len() / nr * nr;
+                                source.panels(first + whole..some.end, nr, stage);
+                                BSource::Direct {
+                                    data: source.data.wrapping_add(first),
+                                    ld: source.strides[0],
+                                    tail: stage,
+                                    n: some.len(),
+                                }
+                            } else {
+                                source.panels(some.clone(), kernels.nr(), stage);
+                                BSource::Packed { data: stage }
+                            };
                             let units = pool::part(outs.div_ceil(a.mr), cut.channel_tasks, channel_task);
                             Block {
                                 kernels,
                                 k,
                                 a: ASource::Packed { data: a.data.as_ptr(), mr: a.mr },
-                                b: BSource::Packed { data: stage },
+                                b,
                                 c: base.wrapping_add(first),
                                 c_row: out_strides[1],
                                 init: Init::Splat,
