@@ -6,10 +6,11 @@ mod common;
 
 use common::{Rng, Threads};
 use executorch_gemm::conv::{
-    ConvParams, ConvWeight, Layout, Tensor4, Tensor4Mut, general_conv, general_conv_transposed,
+    ConvParams, ConvWeight, Layout, PackedConvTransposed, Tensor4, Tensor4Mut, general_conv,
+    general_conv_transposed,
 };
 use executorch_gemm::{
-    Batch, Matrix, MatrixMut, Pool, Serial, batched, batched_scratch_len, general_product,
+    Activation, Batch, Matrix, MatrixMut, Pool, Serial, batched, batched_scratch_len, general_product,
 };
 use half::{bf16, f16};
 
@@ -251,4 +252,57 @@ fn bad_general_convolutions_are_refused() {
     assert!(general_conv(&Serial, &p, short, None, &input, &mut output).is_err());
     assert!(general_conv(&Serial, &p, weight, None, &input, &mut output).is_ok());
     assert!(p.transposed_out_size([0, 3], [0, 0]).is_err());
+}
+
+#[test]
+fn packed_transposed_convolutions_match_the_reference() {
+    for isa in common::isas() {
+        let mut rng = Rng(26);
+        for _ in 0..200 {
+            let p = random_params(&mut rng);
+            let size @ [n, h, w] = [1 + rng.below(2), 1 + rng.below(9), 1 + rng.below(40)];
+            let extra = [rng.below(p.stride[0]), rng.below(p.stride[1])];
+            let Ok(out_size @ [oh, ow]) = p.transposed_out_size([h, w], extra) else { continue };
+            let taps = p.kernel[0] * p.kernel[1];
+            let outs = p.out_channels / p.groups;
+            let mut integers =
+                |len: usize| -> Vec<i64> { (0..len).map(|_| (rng.next() % 19) as i64 - 9).collect() };
+            let weight = integers(p.in_channels * outs * taps);
+            let data = integers(n * p.in_channels * h * w);
+            let mut want = scatter(&p, true, &weight, &data, size, out_size);
+            let bias = integers(p.out_channels);
+            for (at, value) in want.iter_mut().enumerate() {
+                *value = (*value + bias[at / (oh * ow) % p.out_channels]).max(0);
+            }
+            let floats = |from: &[i64]| from.iter().map(|&v| v as f32).collect::<Vec<_>>();
+            let (weight, bias) = (floats(&weight), floats(&bias));
+            let strides = [outs * taps, taps, p.kernel[1], 1];
+            let weight = ConvWeight { data: &weight, strides };
+            let conv = PackedConvTransposed::with_isa(p, extra, weight, Some(&bias), isa).unwrap();
+
+            // The input lies dense, or with gaps between its rows.
+            let gap = rng.below(2) * 3;
+            let sizes = [n, p.in_channels, h, w];
+            let wide = Layout::ChannelsFirst.strides([n, p.in_channels, h, w + gap]).unwrap();
+            let mut spread = vec![f32::NAN; n * p.in_channels * h * (w + gap)];
+            for (at, &value) in data.iter().enumerate() {
+                spread[at / w * (w + gap) + at % w] = value as f32;
+            }
+            let input = Tensor4::new(&spread, sizes, wide).unwrap();
+            let layout = [Layout::ChannelsFirst, Layout::ChannelsLast][rng.below(2)];
+            let out_sizes = [n, p.out_channels, oh, ow];
+            let out_strides = layout.strides(out_sizes).unwrap();
+            let mut out = vec![f32::NAN; want.len()];
+            let mut output = Tensor4Mut::new(&mut out, out_sizes, out_strides).unwrap();
+            let pool = Threads(1 + rng.below(3));
+            let mut scratch = vec![f32::NAN; conv.scratch_len(sizes, &pool).unwrap()];
+            conv.run(&pool, &mut scratch, &input, &mut output, Activation::Relu).unwrap();
+            for (at, &want) in want.iter().enumerate() {
+                let index =
+                    [at / (p.out_channels * oh * ow), at / (oh * ow) % p.out_channels, at / ow % oh, at % ow];
+                let at: usize = index.iter().zip(out_strides).map(|(i, s)| i * s).sum();
+                assert_eq!(out[at], want as f32, "{isa:?} {p:?} {size:?} at {index:?}");
+            }
+        }
+    }
 }

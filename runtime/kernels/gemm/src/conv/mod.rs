@@ -8,9 +8,11 @@ mod general;
 mod implicit;
 mod stage;
 mod tensor;
+mod transposed;
 
 pub use general::{ConvWeight, general_conv, general_conv_transposed};
 pub use tensor::{Tensor4, Tensor4Mut};
+pub use transposed::PackedConvTransposed;
 
 use crate::error::{Error, Result, extent, product};
 use crate::gemm::Activation;
