@@ -1,4 +1,24 @@
 //! Packed matrix products and convolutions for several instruction sets, over plain slices.
+//!
+//! | for | use |
+//! |---|---|
+//! | `C = act(alpha·A·B + beta·D)` in `f32`, `f64` | [`Product`], operands [`PackedA`] / [`PackedB`] packed once if constant |
+//! | a batch of such products | [`batched`] |
+//! | products of `f16`, `bf16`, integers | [`general_product`] |
+//! | convolution in `f32`, weights packed once | [`conv::PackedConv`] |
+//! | transposed convolution in `f32` | [`conv::PackedConvTransposed`] |
+//! | both, any number type and any strides | [`conv::general_conv`], [`conv::general_conv_transposed`] |
+//!
+//! Every call takes the threads to use as a [`Pool`], and scratch memory whose size a `scratch_len`
+//! function tells; then nothing is allocated. Scratch depends on the number of threads: ask again
+//! when that changes. Sizes, strides and slices are checked by safe entry points that return an
+//! [`Error`]; on an error nothing has been written.
+//!
+//! Data flows one way: views ([`Matrix`], [`conv::Tensor4`]) → packing (`pack`, `conv::stage`) → blocks
+//! (`block`) → micro-kernels (`micro`), which are written once over the vectors of `simd` and bound to
+//! an instruction set ([`Isa`]) in `isa` only. A new instruction set is a file in `simd` and two lines
+//! in `isa`. The process uses the fastest one it finds; `ET_CPU_ISA=avx512|avx2|neon|scalar` asks for
+//! another.
 
 mod batch;
 mod block;
