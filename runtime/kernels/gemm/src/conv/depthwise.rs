@@ -1,12 +1,13 @@
 //! Depthwise convolution: each output channel sees one input channel, so there is nothing to multiply
 //! as matrices, and the work is in moving data.
 //!
-//! Channels first: a channel is copied with its padding into one small plane for each phase of the
+//! Channels first: a channel is copied, between its padding, into one small plane for each phase of the
 //! stride. In those planes every tap is at a constant distance, so all outputs of a row (or, for
 //! narrow images, of the whole channel at once) are plain sums of shifted vectors.
 //!
 //! Channels last: each output pixel is a sum over taps of vectors of channels.
 
+use super::stage::copy;
 use super::{ConvParams, Layout, Tensor4, Tensor4Mut, Weight};
 use crate::error::{Error, Result, product};
 use crate::isa::{Element, Isa, Kernels};
@@ -149,6 +150,10 @@ impl Depthwise {
         let tasks = if threads == 1 { 1 } else { (threads * TASKS_PER_THREAD).min(units) };
         pool::run(pool, tasks, &|task| {
             let mut slot = slots.take();
+            if self.layout == Layout::ChannelsFirst {
+                // The padding is at the same places for every channel: it is written once.
+                slot.get()[..planes.len].fill(0.0);
+            }
             for unit in pool::part(units, tasks, task) {
                 // SAFETY: the tensors were checked, each unit is one task's, and the slot has the
                 // elements that `cut` asked for.
@@ -205,7 +210,7 @@ impl Depthwise {
                     (self.kernels.taps_pixels)(&row);
                     for y in 0..oh {
                         let from = flat.as_ptr().add(y * planes.pitch);
-                        std::ptr::copy_nonoverlapping(from, out.add(y * ow), ow);
+                        copy(from, out.add(y * ow), ow);
                     }
                     continue;
                 }
@@ -287,7 +292,7 @@ struct Call<'a> {
     out_strides: [usize; 4],
 }
 
-/// Copies one channel with its padding into a plane for each phase of the stride.
+/// Copies one channel into a plane for each phase of the stride, leaving its padding as it is.
 ///
 /// # Safety
 /// `from` is a plane of `call`'s checked input.
@@ -309,18 +314,15 @@ unsafe fn fill_planes(call: &Call<'_>, planes: &Planes, from: *const f32, stage:
                 let Some(row) = rows.next() else { return };
                 let y = (r * p.stride[0] + y_phase).wrapping_sub(top);
                 if y >= height || low == high {
-                    row.fill(0.0);
                     continue;
                 }
-                row[..low].fill(0.0);
-                row[high..].fill(0.0);
                 let inside = &mut row[low..high];
                 let x = low * step + x_phase - left;
                 // SAFETY: columns `low..high` of row `y` lie in the image.
                 unsafe {
                     let from = from.add(y * y_stride + x * x_stride);
                     match step * x_stride {
-                        1 => std::ptr::copy_nonoverlapping(from, inside.as_mut_ptr(), inside.len()),
+                        1 => copy(from, inside.as_mut_ptr(), inside.len()),
                         2 => {
                             for (i, value) in inside.iter_mut().enumerate() {
                                 *value = *from.add(2 * i);

@@ -171,26 +171,47 @@ impl Source<'_> {
     }
 }
 
-/// A short copy: in line, where a call of `memcpy` would cost more than the copy.
+/// A short copy: in line, where a call of `memcpy` would cost more than the copy. Blocks overlap at the
+/// end instead of leaving a rest.
 ///
 /// # Safety
 /// `n` elements are readable at `from` and writable at `to`, and do not overlap.
 #[inline(always)]
-unsafe fn copy(from: *const f32, to: *mut f32, n: usize) {
-    // SAFETY: as the caller promises.
+pub(super) unsafe fn copy(from: *const f32, to: *mut f32, n: usize) {
+    /// Copies `N` elements, `at` from the start.
+    ///
+    /// # Safety
+    /// They are readable and writable.
+    #[inline(always)]
+    unsafe fn block<const N: usize>(from: *const f32, to: *mut f32, at: usize) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let values = from.add(at).cast::<[f32; N]>().read_unaligned();
+            to.add(at).cast::<[f32; N]>().write_unaligned(values);
+        }
+    }
+    // SAFETY: as the caller promises; every block lies in `0..n`.
     unsafe {
-        if n >= 64 {
-            std::ptr::copy_nonoverlapping(from, to, n);
-            return;
-        }
-        let mut i = 0;
-        while i + 8 <= n {
-            to.add(i).cast::<[f32; 8]>().write_unaligned(from.add(i).cast::<[f32; 8]>().read_unaligned());
-            i += 8;
-        }
-        while i < n {
-            *to.add(i) = *from.add(i);
-            i += 1;
+        match n {
+            64.. => std::ptr::copy_nonoverlapping(from, to, n),
+            8.. => {
+                let mut at = 0;
+                while at + 8 <= n {
+                    block::<8>(from, to, at);
+                    at += 8;
+                }
+                block::<8>(from, to, n - 8);
+            }
+            4.. => {
+                block::<4>(from, to, 0);
+                block::<4>(from, to, n - 4);
+            }
+            2.. => {
+                block::<2>(from, to, 0);
+                block::<2>(from, to, n - 2);
+            }
+            1 => *to = *from,
+            0 => {}
         }
     }
 }
