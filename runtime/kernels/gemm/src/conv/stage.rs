@@ -18,8 +18,14 @@ pub(crate) struct Source<'a> {
 
 /// Outputs `o` of `outs` whose input `o * stride + offset - before` lies in `0..size`.
 fn valid(outs: &Range<usize>, stride: usize, offset: usize, before: usize, size: usize) -> Range<usize> {
-    let low = before.saturating_sub(offset).div_ceil(stride);
-    let high = (size + before).saturating_sub(offset).div_ceil(stride);
+    // This runs for every few elements copied, and a division is slow: most strides need none.
+    let divide = |value: usize| match stride {
+        1 => value,
+        2 => value.div_ceil(2),
+        _ => value.div_ceil(stride),
+    };
+    let low = divide(before.saturating_sub(offset));
+    let high = divide((size + before).saturating_sub(offset));
     let low = low.clamp(outs.start, outs.end);
     low..high.clamp(low, outs.end)
 }
