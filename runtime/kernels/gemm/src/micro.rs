@@ -253,7 +253,7 @@ pub(crate) unsafe fn dot<S: Simd>(k: usize, a: *const S::E, b: *const S::E) -> S
 /// One row of a depthwise convolution:
 /// `out[i] = clamp(bias[i] + Σ_t weight_t[i] · source_t[i])`, for `i < n`.
 pub(crate) struct Taps<'a, T> {
-    /// Where each tap reads; `n` readable elements each (`n + 4 * LANES` if `!EXACT`).
+    /// Where each tap reads; `n` readable elements each (`n + 4 * LANES` if `SPLAT`).
     pub sources: &'a [*const T],
     /// Tap `t` is at `t * weight_row`: `n` elements, or one for all if `SPLAT`.
     pub weight: *const T,
