@@ -180,6 +180,9 @@ impl<'a> TensorMut<'a> {
     pub fn data<T: Element>(&mut self) -> Result<&'a mut [T]> {
         expect_dtype::<T>(self.view().dtype()?)?;
         let bytes = self.bytes()?;
+        if bytes.is_empty() {
+            return Ok(&mut []);
+        }
         aligned::<T>(bytes.as_ptr())?;
         // SAFETY: the bytes are this view's alone, aligned for `T`, and hold `numel` elements of its size.
         Ok(unsafe { slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) })

@@ -1,1 +1,47 @@
-//! CPU operators: libexecutorch_kernels_optimized.so.1.
+//! CPU operators: `libexecutorch_kernels_optimized.so.1`.
+//!
+//! [`op`] is the bridge to the C ABI, [`shape`] broadcasting, [`number`] PyTorch's type promotion, [`pool`] the
+//! process's threads for `executorch-gemm`. The operators stand in [`ops`], one file a family, each with the table that
+//! it registers. A static initialiser hands the tables to the runtime, so that linking or loading the library is all
+//! that a program does.
+
+pub mod number;
+pub mod op;
+pub mod ops;
+pub mod pool;
+pub mod shape;
+
+// The unit tests call the runtime's functions, which programs get from its library.
+#[cfg(test)]
+use {executorch_core as _, executorch_threadpool as _};
+
+use executorch_abi::registration::*;
+use op::Table;
+
+/// The operators of every family.
+pub const TABLES: &[&Table] = &[&ops::arithmetic::TABLE, &ops::layout::TABLE, &ops::product::TABLE];
+
+/// Registers every operator; doing so again changes nothing. What is refused is kept by the runtime.
+pub fn register() {
+    let registration = et_registration_t {
+        struct_size: size_of::<et_registration_t>() as u32,
+        abi_major: ET_ABI_MAJOR,
+        abi_minor: ET_ABI_MINOR,
+        flags: ET_REGISTRATION_LOCKSTEP,
+        reserved: 0,
+        component_name: c"kernels_optimized".as_ptr(),
+        component_version: concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast(),
+    };
+    for table in TABLES {
+        table.register(&registration);
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static REGISTER: extern "C" fn() = {
+    extern "C" fn at_load() {
+        register();
+    }
+    at_load
+};

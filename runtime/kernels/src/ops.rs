@@ -1,0 +1,5 @@
+//! The operators, one file a family.
+
+pub mod arithmetic;
+pub mod layout;
+pub mod product;
