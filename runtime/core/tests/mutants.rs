@@ -86,7 +86,7 @@ fn exercise(program: &Program) {
 #[test]
 fn mutants_never_crash() {
     register_kernels();
-    let per_program: u64 = std::env::var("ET_MUTANTS").ok().and_then(|n| n.parse().ok()).unwrap_or(1500);
+    let per_program: u64 = std::env::var("ET_MUTANTS").ok().and_then(|n| n.parse().ok()).unwrap_or(4000);
     for name in ["add.pte", "cond.pte", "dynmlp.pte", "kv.pte", "multi.pte", "ptdmlp.pte", "add_xnnpack.pte"]
     {
         let original = std::fs::read(file(name)).unwrap();
