@@ -30,7 +30,7 @@ pub fn library(name: &str, data: &[u8], row: &Row, components: &Components) -> R
     if size > budget {
         findings.push(format!("size: {size} bytes, budget {budget}"));
     }
-    for trace in ["/.cargo/", "/.rustup/", "/target/", "/root/", "/home/", "/tmp/", "index.crates.io"] {
+    for trace in ["/.cargo/", "/.rustup/", "/target/", "/root/", "/home/", "/tmp/"] {
         if data.windows(trace.len()).any(|window| window == trace.as_bytes()) {
             findings.push(format!("build path: the file contains `{trace}`; remap it"));
         }
