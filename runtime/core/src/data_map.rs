@@ -7,6 +7,7 @@ use crate::source::{Buffer, Loader, Segment};
 use executorch_abi::data_map::*;
 use executorch_abi::error::*;
 use executorch_abi::loader::*;
+use executorch_abi::program::ET_HEADER_MIN_BYTES;
 use executorch_abi::{Dtype, Error, Result};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -71,7 +72,7 @@ pub fn load(loader: Loader) -> Result<et_data_map_t> {
     let bad = |e: Error| Error::new(ET_ERROR_INVALID_EXTERNAL_DATA, e.message);
     let size = loader.size()?;
     let segment = Segment { kind: ET_SEGMENT_EXTERNAL, index: 0, name: None };
-    let head_size = size.min(64) as usize;
+    let head_size = size.min(ET_HEADER_MIN_BYTES as u64) as usize;
     let head = loader.load(0, head_size, segment)?;
     let header = FlatTensorHeader::parse(head.bytes().get(..head_size).unwrap_or_default(), size)?;
     drop(head);

@@ -6,7 +6,7 @@ mod plan;
 mod program;
 mod tensor;
 
-pub(crate) use tensor::{dense_strides, shape};
+pub(crate) use tensor::dense_strides;
 
 pub use flat_tensor::{NamedTensor, parse as parse_flat_tensor};
 pub use header::{FlatTensorHeader, HeaderStatus, ProgramHeader};

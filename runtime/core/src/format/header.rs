@@ -1,10 +1,10 @@
 //! The headers that stand before a file's FlatBuffers structure.
 
+use super::invalid;
 use executorch_abi::error::*;
+use executorch_abi::program::ET_HEADER_MIN_BYTES;
 use executorch_abi::{Error, Result};
 
-/// How many bytes are read to learn a file's layout.
-pub const HEAD_BYTES: usize = 64;
 const PROGRAM_MAGIC: &[u8; 4] = b"eh00";
 const PROGRAM_IDENTIFIER: &[u8; 4] = b"ET12";
 const FLAT_TENSOR_MAGIC: &[u8; 4] = b"FH01";
@@ -41,10 +41,10 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 impl HeaderStatus {
-    /// Looks at the first [`HEAD_BYTES`] of a file.
+    /// Looks at the first [`ET_HEADER_MIN_BYTES`] of a file.
     pub fn of(head: &[u8]) -> Self {
         match head.get(4..8) {
-            _ if head.len() < HEAD_BYTES => Self::ShortData,
+            _ if head.len() < ET_HEADER_MIN_BYTES => Self::ShortData,
             Some(found) if found == PROGRAM_IDENTIFIER => Self::Compatible,
             Some(found) if found.starts_with(b"ET") => Self::Incompatible,
             _ => Self::NotPresent,
@@ -133,10 +133,6 @@ impl FlatTensorHeader {
     }
 }
 
-fn invalid(message: impl Into<String>) -> Error {
-    Error::new(ET_ERROR_INVALID_PROGRAM, message)
-}
-
 fn truncated(what: &str, end: u64, size: u64) -> Error {
     invalid(format!("the {what} ends at byte {end}, but the file has {size} bytes: it is truncated"))
 }
@@ -151,7 +147,7 @@ mod tests {
         for word in [program, base, data] {
             bytes.extend(word.to_le_bytes());
         }
-        bytes.resize(HEAD_BYTES, 0);
+        bytes.resize(ET_HEADER_MIN_BYTES, 0);
         bytes
     }
 

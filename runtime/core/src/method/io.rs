@@ -1,6 +1,7 @@
 //! Inputs, outputs and attributes of a method.
 
 use super::Method;
+use crate::format::dense_strides;
 use crate::ir::{Storage, Tensor, Value};
 use executorch_abi::error::*;
 use executorch_abi::tensor::*;
@@ -113,9 +114,11 @@ impl Method {
                 view.sizes()
             )));
         }
-        let (strides, _) = crate::format::shape(view.sizes(), &expected.dim_order)?;
+        let mut strides = [0; ET_MAX_RANK];
+        let strides = strides.get_mut(..view.rank()).unwrap_or_default();
+        dense_strides(view.sizes(), &expected.dim_order, strides)?;
         let dense =
-            view.sizes().iter().zip(view.strides()).zip(&strides).all(|((&n, a), b)| n <= 1 || a == b);
+            view.sizes().iter().zip(view.strides()).zip(&*strides).all(|((&n, a), b)| n <= 1 || a == b);
         if !dense && view.numel() > 0 {
             return Err(bad(format!(
                 "expected strides {strides:?} (dim order {:?}), found {:?}; make the tensor contiguous in that order",

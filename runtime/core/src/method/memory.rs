@@ -51,22 +51,19 @@ pub struct Block {
 }
 
 impl Block {
-    fn layout(size: usize) -> Result<Layout> {
-        Layout::from_size_align(size.max(1), ALIGNMENT).map_err(|_| exhausted(size))
-    }
-
     /// Zeroed memory.
     pub fn zeroed(size: usize) -> Result<Self> {
-        let layout = Self::layout(size)?;
-        // SAFETY: the layout's size is not zero.
-        let data = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| exhausted(size))?;
-        Ok(Self { data, layout })
+        Self::with(size, alloc_zeroed)
     }
 
     fn scratch(size: usize) -> Result<Self> {
-        let layout = Self::layout(size)?;
-        // SAFETY: the layout's size is not zero.
-        let data = NonNull::new(unsafe { alloc(layout) }).ok_or_else(|| exhausted(size))?;
+        Self::with(size, alloc)
+    }
+
+    fn with(size: usize, allocate: unsafe fn(Layout) -> *mut u8) -> Result<Self> {
+        let layout = Layout::from_size_align(size.max(1), ALIGNMENT).map_err(|_| exhausted(size))?;
+        // SAFETY: both functions that are passed ask only that the layout's size is not zero.
+        let data = NonNull::new(unsafe { allocate(layout) }).ok_or_else(|| exhausted(size))?;
         Ok(Self { data, layout })
     }
 
