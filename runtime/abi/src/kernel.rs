@@ -116,7 +116,7 @@ unsafe extern "C" {
 
     /// Memory for the rest of this call, `size` bytes aligned to `alignment` (a power of two).
     ///
-    /// Not zeroed. The second run of a call site with the same sizes allocates nothing from the system.
+    /// Initialised, with bytes of any value. The second run of a call site with the same sizes allocates nothing from the system.
     pub fn et_kernel_context_allocate(
         context: *mut et_kernel_context_t,
         size: usize,

@@ -1,10 +1,11 @@
 //! CPU operators: `libexecutorch_kernels_optimized.so.1`.
 //!
-//! [`op`] is the bridge to the C ABI, [`shape`] broadcasting, [`number`] PyTorch's type promotion, [`pool`] the
+//! [`op`] is the bridge to the C ABI, [`elements`] typed access to tensors, [`shape`] broadcasting, [`number`] PyTorch's type promotion, [`pool`] the
 //! process's threads for `executorch-gemm`. The operators stand in [`ops`], one file a family, each with the table that
 //! it registers. A static initialiser hands the tables to the runtime, so that linking or loading the library is all
 //! that a program does.
 
+pub mod elements;
 pub mod number;
 pub mod op;
 pub mod ops;

@@ -1,5 +1,6 @@
 //! The bridge between an operator and the C ABI: how it is declared, called, and how it fails.
 
+use bytemuck::Pod;
 use executorch_abi::error::*;
 use executorch_abi::kernel::*;
 use executorch_abi::registration::et_registration_t;
@@ -61,8 +62,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// Zeroed memory for the rest of the call.
-    pub fn scratch<T: Scratch>(&mut self, length: usize) -> Result<&'static mut [T]> {
+    /// Memory for the rest of the call; it holds any values.
+    pub fn scratch<T: Pod>(&mut self, length: usize) -> Result<&'static mut [T]> {
         if length == 0 {
             return Ok(&mut []);
         }
@@ -72,39 +73,135 @@ impl Context {
         let mut data = ptr::null_mut();
         // SAFETY: the context is that of the running call; `data` is a place for the pointer.
         Error::check(unsafe { et_kernel_context_allocate(self.raw, size, 64, &mut data) })?;
-        // SAFETY: the runtime gave `size` bytes, aligned, that are this call's alone; zero is a value of every `T`.
-        // The body cannot keep the slice: what it returns has no room for it.
-        unsafe {
-            ptr::write_bytes(data.cast::<u8>(), 0, size);
-            Ok(std::slice::from_raw_parts_mut(data.cast(), length))
-        }
+        // SAFETY: the runtime gave `size` initialised bytes, aligned to more than any plain type, that are this call's
+        // alone; any bytes are a value of `T`. The body cannot keep the slice: what it returns has no room for it.
+        Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), length) })
     }
 }
 
-/// Types that scratch may hold: zero bytes are a value.
-pub trait Scratch: Copy + 'static {}
-impl Scratch for f32 {}
-impl Scratch for f64 {}
-impl Scratch for u8 {}
+/// What a `prepare` step may ask the runtime for.
+pub struct Prepare {
+    raw: *mut et_prepare_context_t,
+}
+
+impl Prepare {
+    /// Whether an argument never changes after load.
+    pub fn is_constant(&self, argument: usize) -> bool {
+        // SAFETY: the context is that of the running step, here and below.
+        unsafe { et_prepare_is_constant(self.raw, argument) }
+    }
+
+    /// An identity of a constant tensor's contents, equal for the same constant in all methods and modules; none if
+    /// the runtime knows none.
+    pub fn identity(&self, argument: usize) -> Option<[u64; 2]> {
+        let mut identity = [0; 2];
+        // SAFETY: as above; there is room for two numbers.
+        let code = unsafe { et_prepare_constant_identity(self.raw, argument, identity.as_mut_ptr()) };
+        (code == ET_OK).then_some(identity)
+    }
+
+    /// Promises that the runs will not read a constant tensor's data.
+    pub fn release(&mut self, argument: usize) -> Result<()> {
+        // SAFETY: as above.
+        Error::check(unsafe { et_prepare_release_constant(self.raw, argument) })
+    }
+
+    /// Reserves scratch, so that the first run allocates none.
+    pub fn reserve<T: Pod>(&mut self, length: usize) -> Result<()> {
+        // SAFETY: as above.
+        Error::check(unsafe { et_prepare_reserve(self.raw, length.saturating_mul(size_of::<T>()), 64) })
+    }
+}
+
+/// An operator that does some of its work once, while a method is loaded: the state of one call site.
+pub trait Prepared: Sized + Send + Sync + 'static {
+    /// Makes the state from the arguments that are constant ([`Prepare::is_constant`]; the others have no values yet),
+    /// or none if there is nothing to prepare.
+    fn prepare(context: &mut Prepare, args: &Args<'_>) -> Result<Option<Self>>;
+
+    /// Runs the call.
+    fn run(state: Option<&Self>, context: &mut Context, args: &Args<'_>) -> Result<()>;
+}
+
+/// [`entry`] for an operator that prepares its calls.
+pub const fn prepared<P: Prepared>(name: &'static CStr, signature: &'static CStr) -> et_kernel_t {
+    et_kernel_t {
+        struct_size: size_of::<et_kernel_t>() as u32,
+        flags: ET_KERNEL_PURE,
+        name: name.as_ptr(),
+        key: ptr::null(),
+        signature: signature.as_ptr(),
+        run: Some(run_prepared::<P>),
+        prepare: Some(prepare::<P>),
+        release: Some(release::<P>),
+        user_data: ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" fn prepare<P: Prepared>(
+    context: *mut et_prepare_context_t,
+    args: *const *mut et_value_t,
+    count: usize,
+    state: *mut *mut c_void,
+) -> et_error_t {
+    // SAFETY: the runtime's arguments are valid during the call.
+    let call = || P::prepare(&mut Prepare { raw: context }, &unsafe { Args::new(args, count) });
+    match guarded(call) {
+        Ok(made) => {
+            let made = made.map_or(ptr::null_mut(), |p| Box::into_raw(Box::new(p)));
+            // SAFETY: a place for the state.
+            unsafe { *state = made.cast() };
+            ET_OK
+        }
+        Err(error) => error.set_last(),
+    }
+}
+
+unsafe extern "C" fn run_prepared<P: Prepared>(
+    context: *mut et_kernel_context_t,
+    args: *const *mut et_value_t,
+    count: usize,
+) -> et_error_t {
+    // SAFETY: the runtime hands back the state that `prepare` made, alive until `release`.
+    let state = unsafe { (*context).state.cast::<P>().as_ref() };
+    finish(context, || {
+        // SAFETY: the runtime's arguments are valid during the call.
+        P::run(state, &mut Context { raw: context }, &unsafe { Args::new(args, count) })
+    })
+}
+
+unsafe extern "C" fn release<P: Prepared>(state: *mut c_void) {
+    if !state.is_null() {
+        // SAFETY: `prepare` made the box of this type, and the runtime releases it once.
+        drop(unsafe { Box::from_raw(state.cast::<P>()) });
+    }
+}
+
+fn guarded<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|_| Err(Error::new(ET_ERROR_INTERNAL, "the operator hit a bug; please report it")))
+}
+
+/// Makes a call and reports its error to the runtime.
+fn finish(context: *mut et_kernel_context_t, call: impl FnOnce() -> Result<()>) -> et_error_t {
+    let Err(error) = guarded(call) else { return ET_OK };
+    let message = CString::new(error.message).unwrap_or_default();
+    // SAFETY: the context is that of the running call; the message is copied.
+    unsafe { et_kernel_context_fail(context, error.code, message.as_ptr()) };
+    error.code
+}
 
 unsafe extern "C" fn run(
     context: *mut et_kernel_context_t,
     args: *const *mut et_value_t,
     count: usize,
 ) -> et_error_t {
-    let call = || -> Result<()> {
+    finish(context, || {
         // SAFETY: the runtime passes the entry's user data, which `entry` made of a `Body`.
         let body = unsafe { std::mem::transmute::<*mut c_void, Body>((*context).user_data) };
         // SAFETY: the runtime's arguments are valid during the call.
         body(&mut Context { raw: context }, &unsafe { Args::new(args, count) })
-    };
-    let result = catch_unwind(AssertUnwindSafe(call))
-        .unwrap_or_else(|_| Err(Error::new(ET_ERROR_INTERNAL, "the operator hit a bug; please report it")));
-    let Err(error) = result else { return ET_OK };
-    let message = CString::new(error.message).unwrap_or_default();
-    // SAFETY: the context is that of the running call; the message is copied.
-    unsafe { et_kernel_context_fail(context, error.code, message.as_ptr()) };
-    error.code
+    })
 }
 
 /// An error about the operator's arguments.

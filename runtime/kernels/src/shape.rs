@@ -51,6 +51,16 @@ impl Shape {
     }
 }
 
+/// The dimension that `dim` names in a tensor of `rank` dimensions, where it may count from the end. A tensor without
+/// dimensions takes 0 and -1.
+pub fn dimension(dim: i64, rank: usize) -> Result<usize> {
+    let wrapped = if dim < 0 { dim + rank.max(1) as i64 } else { dim };
+    usize::try_from(wrapped)
+        .ok()
+        .filter(|&d| d < rank.max(1))
+        .ok_or_else(|| bad(format!("dimension {dim} of a tensor with {rank} dimensions")))
+}
+
 /// The runs of equal rows in which a broadcast walks two tensors: how many elements each run has, and where it
 /// starts in each tensor.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use executorch_abi::device::et_device_allocator_t;
 use executorch_abi::error::*;
 use executorch_abi::memory::et_allocator_t;
 use executorch_abi::{Error, Result};
-use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
@@ -53,17 +53,9 @@ pub struct Block {
 impl Block {
     /// Zeroed memory.
     pub fn zeroed(size: usize) -> Result<Self> {
-        Self::with(size, alloc_zeroed)
-    }
-
-    fn scratch(size: usize) -> Result<Self> {
-        Self::with(size, alloc)
-    }
-
-    fn with(size: usize, allocate: unsafe fn(Layout) -> *mut u8) -> Result<Self> {
         let layout = Layout::from_size_align(size.max(1), ALIGNMENT).map_err(|_| exhausted(size))?;
-        // SAFETY: both functions that are passed ask only that the layout's size is not zero.
-        let data = NonNull::new(unsafe { allocate(layout) }).ok_or_else(|| exhausted(size))?;
+        // SAFETY: the layout's size is not zero.
+        let data = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| exhausted(size))?;
         Ok(Self { data, layout })
     }
 
@@ -133,7 +125,7 @@ impl Scratch {
         Self { caller, ..Self::default() }
     }
 
-    /// Memory until the next reset. `alignment` is a power of two.
+    /// Memory until the next reset, holding bytes of any value. `alignment` is a power of two.
     pub fn allocate(&mut self, size: usize, alignment: usize) -> Result<*mut c_void> {
         if !alignment.is_power_of_two() {
             return Err(Error::new(
@@ -145,12 +137,18 @@ impl Scratch {
             let allocate = caller.allocate.ok_or_else(|| exhausted(size))?;
             // SAFETY: the caller's allocator obeys the ABI.
             let data = unsafe { allocate(caller.user_data, size, alignment) };
-            return if data.is_null() && size > 0 { Err(exhausted(size)) } else { Ok(data) };
+            if data.is_null() && size > 0 {
+                return Err(exhausted(size));
+            }
+            // Kernels in Rust may look at it before they write it.
+            // SAFETY: the allocator gave `size` bytes.
+            unsafe { ptr::write_bytes(data.cast::<u8>(), 0, size) };
+            return Ok(data);
         }
         let need = size.checked_add(alignment).ok_or_else(|| exhausted(size))?;
         self.wanted = self.wanted.saturating_add(need);
         if self.blocks.last().is_none_or(|b| b.size() - self.used < need) {
-            self.blocks.push(Block::scratch(need)?);
+            self.blocks.push(Block::zeroed(need)?);
             self.used = 0;
         }
         let block = self.blocks.last().ok_or_else(|| exhausted(size))?;
@@ -164,7 +162,7 @@ impl Scratch {
     pub fn reserve(&mut self, size: usize, alignment: usize) -> Result<()> {
         let need = size.checked_add(alignment).ok_or_else(|| exhausted(size))?;
         if self.caller.is_none() && self.blocks.iter().all(|b| b.size() < need) {
-            self.blocks = vec![Block::scratch(need)?];
+            self.blocks = vec![Block::zeroed(need)?];
             self.used = 0;
         }
         Ok(())
@@ -181,7 +179,7 @@ impl Scratch {
         }
         if self.blocks.len() > 1 {
             // One block that holds all; if it cannot be had, the largest one stays.
-            match Block::scratch(self.wanted) {
+            match Block::zeroed(self.wanted) {
                 Ok(block) => self.blocks = vec![block],
                 Err(_) => self.blocks.truncate(1),
             }

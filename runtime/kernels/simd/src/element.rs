@@ -5,7 +5,9 @@ use half::{bf16, f16};
 use crate::isa::Level;
 
 /// A boolean as tensors store it: a byte that means true unless it is 0. Has the layout of `u8`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable,
+)]
 #[repr(transparent)]
 pub struct Bool8(pub u8);
 

@@ -1,11 +1,11 @@
 //! Arithmetic of two tensors with promotion and broadcasting, and functions of one.
 
+use crate::elements::{Source, store, writable};
 use crate::number::{can_cast, is_float, promote};
 use crate::op::{Context, Table, bad, entry, output};
 use crate::shape::{Rows, Shape};
 use executorch_abi::{Args, Dtype, Result, TensorRef};
-use executorch_simd::{Arg, Binary, Bool8, Element, Number, Unary, binary, convert};
-use half::{bf16, f16};
+use executorch_simd::{Arg, Binary, Element, Number, Unary, binary};
 
 /// What this family registers.
 pub static TABLE: Table = Table::new(&[
@@ -46,70 +46,6 @@ impl Compute for i64 {
     fn of(scalar: executorch_abi::Scalar) -> Self {
         scalar.to_i64()
     }
-}
-
-fn not_computed(dtype: Dtype) -> executorch_abi::Error {
-    bad(format!("expected a tensor of real numbers or bool, found {dtype}"))
-}
-
-/// Reads elements of a dtype, from `at` on, as the computation's type.
-fn load<C: Element>(tensor: TensorRef<'_>, at: usize, to: &mut [C]) -> Result<()> {
-    fn part<S: Copy>(data: &[S], at: usize, n: usize) -> Result<&[S]> {
-        data.get(at..at + n).ok_or_else(|| bad("an operand is smaller than its shape"))
-    }
-    let n = to.len();
-    match tensor.dtype()? {
-        Dtype::Bool => {
-            let bytes = part(tensor.data::<u8>()?, at, n)?;
-            for (to, &byte) in to.iter_mut().zip(bytes) {
-                *to = Bool8(byte).cast();
-            }
-        }
-        Dtype::UInt8 => convert(part(tensor.data::<u8>()?, at, n)?, to),
-        Dtype::Int8 => convert(part(tensor.data::<i8>()?, at, n)?, to),
-        Dtype::Int16 => convert(part(tensor.data::<i16>()?, at, n)?, to),
-        Dtype::Int32 => convert(part(tensor.data::<i32>()?, at, n)?, to),
-        Dtype::Int64 => convert(part(tensor.data::<i64>()?, at, n)?, to),
-        Dtype::Float32 => convert(part(tensor.data::<f32>()?, at, n)?, to),
-        Dtype::Float64 => convert(part(tensor.data::<f64>()?, at, n)?, to),
-        Dtype::Float16 => {
-            for (to, &bits) in to.iter_mut().zip(part(tensor.data::<u16>()?, at, n)?) {
-                *to = f16::from_bits(bits).cast();
-            }
-        }
-        Dtype::BFloat16 => {
-            for (to, &bits) in to.iter_mut().zip(part(tensor.data::<u16>()?, at, n)?) {
-                *to = bf16::from_bits(bits).cast();
-            }
-        }
-        other => return Err(not_computed(other)),
-    }
-    Ok(())
-}
-
-/// Writes results of a computation to elements of a dtype, given as bytes.
-fn store<C: Element>(from: &[C], dtype: Dtype, to: &mut [u8]) -> Result<()> {
-    /// Writes each result in the bytes of its type.
-    fn each<C: Element, const N: usize>(from: &[C], to: &mut [u8], bytes: impl Fn(C) -> [u8; N]) {
-        let (places, _) = to.as_chunks_mut::<N>();
-        for (place, &value) in places.iter_mut().zip(from) {
-            *place = bytes(value);
-        }
-    }
-    match dtype {
-        Dtype::Bool => each(from, to, |v| [v.cast::<Bool8>().0]),
-        Dtype::UInt8 => each(from, to, |v| v.cast::<u8>().to_ne_bytes()),
-        Dtype::Int8 => each(from, to, |v| v.cast::<i8>().to_ne_bytes()),
-        Dtype::Int16 => each(from, to, |v| v.cast::<i16>().to_ne_bytes()),
-        Dtype::Int32 => each(from, to, |v| v.cast::<i32>().to_ne_bytes()),
-        Dtype::Int64 => each(from, to, |v| v.cast::<i64>().to_ne_bytes()),
-        Dtype::Float32 => each(from, to, |v| v.cast::<f32>().to_ne_bytes()),
-        Dtype::Float64 => each(from, to, |v| v.cast::<f64>().to_ne_bytes()),
-        Dtype::Float16 => each(from, to, |v| v.cast::<f16>().to_ne_bytes()),
-        Dtype::BFloat16 => each(from, to, |v| v.cast::<bf16>().to_ne_bytes()),
-        other => return Err(not_computed(other)),
-    }
-    Ok(())
 }
 
 fn add(_: &mut Context, args: &Args<'_>) -> Result<()> {
@@ -187,9 +123,10 @@ impl Call<'_, '_> {
             crate::op::contiguous(out.view(), "the output of a broadcast")?;
             Rows::new(&shape, [a, b])
         };
+        let (target, dtype) = writable(&mut out)?;
         let size = dtype.size();
         let alpha = self.alpha.map(C::of);
-        let target = out.bytes()?;
+        let (a, b) = (Source::of(a)?, Source::of(b)?);
         if target.is_empty() {
             return Ok(());
         }
@@ -200,10 +137,10 @@ impl Call<'_, '_> {
             for (i, part) in run.chunks_mut(BLOCK * size).enumerate() {
                 let n = part.len() / size;
                 let at = |start: usize, step: usize| start + step * i * BLOCK;
-                blocks.fill(0, a, at(start_a, rows.steps[0]), rows.steps[0], n)?;
-                blocks.fill(1, b, at(start_b, rows.steps[1]), rows.steps[1], n)?;
+                blocks.fill(0, &a, at(start_a, rows.steps[0]), rows.steps[0], n);
+                blocks.fill(1, &b, at(start_b, rows.steps[1]), rows.steps[1], n);
                 blocks.compute(self.op, alpha, n)?;
-                store(blocks.result.get(..n).unwrap_or_default(), dtype, part)?;
+                store(blocks.result.get(..n).unwrap_or_default(), dtype, part);
             }
             Ok(())
         })
@@ -221,22 +158,9 @@ impl<C: Compute> Blocks<C> {
         Self { operands: [[C::default(); BLOCK]; 2], result: [C::default(); BLOCK] }
     }
 
-    fn fill(
-        &mut self,
-        operand: usize,
-        tensor: TensorRef<'_>,
-        at: usize,
-        step: usize,
-        n: usize,
-    ) -> Result<()> {
+    fn fill(&mut self, operand: usize, from: &Source<'_>, at: usize, step: usize, n: usize) {
         let block = self.operands[operand].get_mut(..n).unwrap_or_default();
-        if step == 1 {
-            return load(tensor, at, block);
-        }
-        let mut one = [C::default(); 1];
-        load(tensor, at, &mut one)?;
-        block.fill(one[0]);
-        Ok(())
+        if step == 1 { from.load(at, block) } else { block.fill(from.get(at)) }
     }
 
     fn compute(&mut self, op: Binary, alpha: Option<C>, n: usize) -> Result<()> {
@@ -296,13 +220,14 @@ fn map<C: Element>(args: &Args<'_>, result: Dtype, body: impl Fn(&mut [C])) -> R
             out.view().dim_order()
         )));
     }
-    let size = dtype.size();
+    let (target, dtype) = writable(&mut out)?;
+    let from = Source::of(input)?;
     let mut block = [C::default(); BLOCK];
-    for (i, part) in out.bytes()?.chunks_mut(BLOCK * size).enumerate() {
-        let block = block.get_mut(..part.len() / size).unwrap_or_default();
-        load(input, i * BLOCK, block)?;
+    for (i, part) in target.chunks_mut(BLOCK * dtype.size()).enumerate() {
+        let block = block.get_mut(..part.len() / dtype.size()).unwrap_or_default();
+        from.load(i * BLOCK, block);
         body(block);
-        store(block, dtype, part)?;
+        store(block, dtype, part);
     }
     Ok(())
 }

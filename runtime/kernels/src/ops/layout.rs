@@ -1,6 +1,7 @@
 //! Copies with another arrangement of the dimensions.
 
 use crate::op::{Context, Table, bad, contiguous, entry, output};
+use crate::shape::dimension;
 use executorch_abi::tensor::ET_MAX_RANK;
 use executorch_abi::{Args, Result, TensorRef};
 
@@ -10,15 +11,6 @@ pub static TABLE: Table = Table::new(&[
     entry(c"aten::t_copy.out", c"T>T", t),
     entry(c"aten::transpose_copy.int_out", c"TII>T", transpose),
 ]);
-
-/// A dimension that may count from the end.
-fn dimension(dim: i64, rank: usize) -> Result<usize> {
-    let wrapped = if dim < 0 { dim + rank as i64 } else { dim };
-    usize::try_from(wrapped)
-        .ok()
-        .filter(|&d| d < rank.max(1))
-        .ok_or_else(|| bad(format!("dimension {dim} of a tensor with {rank} dimensions")))
-}
 
 fn permute(_: &mut Context, args: &Args<'_>) -> Result<()> {
     let (input, dims) = (args.tensor(0)?, args.ints(1)?);

@@ -1,6 +1,6 @@
 //! Matrix products: f32 and f64 on packed kernels, the other dtypes on the general one.
 
-use crate::op::{Context, Scratch, Table, bad, contiguous, entry, output};
+use crate::op::{Context, Table, bad, contiguous, entry, output};
 use crate::pool::ProcessPool;
 use executorch_abi::error::ET_ERROR_INTERNAL;
 use executorch_abi::{Args, Dtype, Element as AbiElement, Error, Result, TensorMut, TensorRef};
@@ -21,7 +21,7 @@ pub static TABLE: Table = Table::new(&[
 ]);
 
 /// The element types of this family.
-trait Real: Element + AbiElement + Scratch {
+trait Real: Element + AbiElement + bytemuck::Pod {
     fn from_f64(value: f64) -> Self;
 }
 

@@ -163,7 +163,7 @@ extern void et_kernel_context_fail(struct et_kernel_context_t *context,
 /**
  * Memory for the rest of this call, `size` bytes aligned to `alignment` (a power of two).
  *
- * Not zeroed. The second run of a call site with the same sizes allocates nothing from the system.
+ * Initialised, with bytes of any value. The second run of a call site with the same sizes allocates nothing from the system.
  */
 extern et_error_t et_kernel_context_allocate(struct et_kernel_context_t *context,
                                              size_t size,
