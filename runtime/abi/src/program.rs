@@ -108,6 +108,32 @@ pub struct et_instruction_info_t {
     pub reserved: u32,
 }
 
+/// What a file holds besides its methods.
+///
+/// The caller sets `struct_size`; no more than that is written.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct et_program_info_t {
+    /// `sizeof(et_program_info_t)` as the caller knows it.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Bytes of the program's structure: everything but segments.
+    pub structure_bytes: u64,
+    /// The number of constants.
+    pub constant_count: usize,
+    /// Bytes of all constants.
+    pub constant_bytes: u64,
+    /// The number of initial values of mutable tensors.
+    pub mutable_count: usize,
+    /// Bytes of all initial values.
+    pub mutable_bytes: u64,
+    /// The number of segments.
+    pub segment_count: usize,
+    /// Bytes of all segments.
+    pub segment_bytes: u64,
+}
+
 /// A delegate of a method: a payload and the backend that runs it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -156,6 +182,17 @@ unsafe extern "C" {
         index: usize,
         nbytes: usize,
         out: *mut *const c_void,
+    ) -> et_error_t;
+
+    /// What the file holds besides its methods; `out->struct_size` must be set.
+    pub fn et_program_describe(program: *const et_program_t, out: *mut et_program_info_t) -> et_error_t;
+
+    /// Where segment `index` lies in the file and how many bytes it has; `ET_ERROR_INVALID_ARGUMENT` past the end.
+    pub fn et_program_segment(
+        program: *const et_program_t,
+        index: usize,
+        offset: *mut u64,
+        size: *mut u64,
     ) -> et_error_t;
 
     /// What the first bytes of a file say.
@@ -208,6 +245,18 @@ unsafe extern "C" {
         meta: *const et_method_meta_t,
         index: usize,
         out: *mut et_tensor_info_t,
+    ) -> et_error_t;
+    /// Which value input `index` is; `ET_ERROR_INVALID_ARGUMENT` past the end.
+    pub fn et_method_meta_input_value(
+        meta: *const et_method_meta_t,
+        index: usize,
+        out: *mut usize,
+    ) -> et_error_t;
+    /// Which value output `index` is; `ET_ERROR_INVALID_ARGUMENT` past the end.
+    pub fn et_method_meta_output_value(
+        meta: *const et_method_meta_t,
+        index: usize,
+        out: *mut usize,
     ) -> et_error_t;
     /// The number of values.
     pub fn et_method_meta_value_count(meta: *const et_method_meta_t) -> usize;

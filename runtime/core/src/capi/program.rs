@@ -6,7 +6,7 @@
 use super::{abi, code, give, given, string};
 use crate::data_map::{self, OwnedMap};
 use crate::format::HeaderStatus;
-use crate::ir::{Instruction, Plan, Storage, Tensor, Value};
+use crate::ir::{ByteRange, Instruction, Plan, Storage, Tensor, Value};
 use crate::method::{Method, Options};
 use crate::program::Program;
 use crate::source::Loader;
@@ -88,6 +88,34 @@ fn value<'a>(plan: &'a Plan, list: Option<&[u32]>, index: usize, what: &str) -> 
         None => plan.values.get(index),
     };
     found.ok_or_else(|| past(what, index, list.map_or(plan.values.len(), <[u32]>::len)))
+}
+
+fn position(list: &[u32], index: usize, what: &str) -> Result<usize> {
+    list.get(index).map(|&v| v as usize).ok_or_else(|| past(what, index, list.len()))
+}
+
+/// # Safety
+/// `out` is null or a place of as many bytes as its `struct_size` says.
+unsafe fn describe(program: &Program, out: *mut et_program_info_t) -> Result<()> {
+    let layout = program.layout();
+    let bytes = |ranges: &[ByteRange]| ranges.iter().fold(0, |sum: u64, r| sum.saturating_add(r.size));
+    // SAFETY: the caller's promise; every caller knows the first field.
+    let struct_size = unsafe { given(out.cast::<u32>(), "out") }?;
+    let info = et_program_info_t {
+        struct_size: *struct_size,
+        reserved: 0,
+        structure_bytes: program.structure().len() as u64,
+        constant_count: layout.constants.iter().filter(|r| r.size > 0).count(),
+        constant_bytes: bytes(&layout.constants),
+        mutable_count: layout.mutable_data.iter().filter(|r| r.size > 0).count(),
+        mutable_bytes: bytes(&layout.mutable_data),
+        segment_count: layout.segments.len(),
+        segment_bytes: bytes(&layout.segments),
+    };
+    let size = size_of_val(&info).min(*struct_size as usize);
+    // SAFETY: the caller's place holds `struct_size` bytes, of which no more are written.
+    unsafe { ptr::copy_nonoverlapping(ptr::from_ref(&info).cast::<u8>(), out.cast::<u8>(), size) };
+    Ok(())
 }
 
 fn tensor_info(value: &Value, what: &str, index: usize) -> Result<et_tensor_info_t> {
@@ -275,6 +303,30 @@ abi! {
             })
         })
     }
+    program::fn et_program_describe(
+        program: *const et_program_t,
+        out: *mut et_program_info_t,
+    ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
+        // SAFETY: the caller gives a live handle and a place of the size that it says.
+        code(unsafe { handle(program).and_then(|h| describe(&h.program, out)) })
+    }
+    program::fn et_program_segment(
+        program: *const et_program_t,
+        index: usize,
+        offset: *mut u64,
+        size: *mut u64,
+    ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
+        // SAFETY: the caller gives a live handle and places for the numbers.
+        code(unsafe {
+            handle(program).and_then(|h| {
+                let segments = &h.program.layout().segments;
+                let range = segments.get(index).ok_or_else(|| past("segment", index, segments.len()))?;
+                given(size, "size")?;
+                give(offset, range.offset)?;
+                give(size, range.size)
+            })
+        })
+    }
     program::fn et_program_check_header(data: *const c_void, size: usize) -> et_header_status_t, otherwise ET_HEADER_NOT_PRESENT, {
         if data.is_null() || size < ET_HEADER_MIN_BYTES {
             return ET_HEADER_SHORT_DATA;
@@ -369,6 +421,22 @@ abi! {
                 give(out, info(attributes(p).nth(index).ok_or_else(|| past("attribute", index, count))?))
             })
         })
+    }
+    program::fn et_method_meta_input_value(
+        meta: *const et_method_meta_t,
+        index: usize,
+        out: *mut usize,
+    ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
+        // SAFETY: as above.
+        code(unsafe { plan(meta).and_then(|p| give(out, position(&p.inputs, index, "input")?)) })
+    }
+    program::fn et_method_meta_output_value(
+        meta: *const et_method_meta_t,
+        index: usize,
+        out: *mut usize,
+    ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
+        // SAFETY: as above.
+        code(unsafe { plan(meta).and_then(|p| give(out, position(&p.outputs, index, "output")?)) })
     }
     program::fn et_method_meta_value_count(meta: *const et_method_meta_t) -> usize, otherwise 0, {
         // SAFETY: as above.

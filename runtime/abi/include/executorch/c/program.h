@@ -37,6 +37,50 @@ typedef struct et_method_meta_t et_method_meta_t;
 typedef struct et_program_t et_program_t;
 
 /**
+ * What a file holds besides its methods.
+ *
+ * The caller sets `struct_size`; no more than that is written.
+ */
+typedef struct et_program_info_t {
+  /**
+   * `sizeof(et_program_info_t)` as the caller knows it.
+   */
+  uint32_t struct_size;
+  /**
+   * Zero.
+   */
+  uint32_t reserved;
+  /**
+   * Bytes of the program's structure: everything but segments.
+   */
+  uint64_t structure_bytes;
+  /**
+   * The number of constants.
+   */
+  size_t constant_count;
+  /**
+   * Bytes of all constants.
+   */
+  uint64_t constant_bytes;
+  /**
+   * The number of initial values of mutable tensors.
+   */
+  size_t mutable_count;
+  /**
+   * Bytes of all initial values.
+   */
+  uint64_t mutable_bytes;
+  /**
+   * The number of segments.
+   */
+  size_t segment_count;
+  /**
+   * Bytes of all segments.
+   */
+  uint64_t segment_bytes;
+} et_program_info_t;
+
+/**
  * What a file's first bytes say: one of the `ET_HEADER_…` constants.
  */
 typedef uint32_t et_header_status_t;
@@ -271,6 +315,20 @@ extern et_error_t et_program_constant(const struct et_program_t *program,
                                       const void **out);
 
 /**
+ * What the file holds besides its methods; `out->struct_size` must be set.
+ */
+extern et_error_t et_program_describe(const struct et_program_t *program,
+                                      struct et_program_info_t *out);
+
+/**
+ * Where segment `index` lies in the file and how many bytes it has; `ET_ERROR_INVALID_ARGUMENT` past the end.
+ */
+extern et_error_t et_program_segment(const struct et_program_t *program,
+                                     size_t index,
+                                     uint64_t *offset,
+                                     uint64_t *size);
+
+/**
  * What the first bytes of a file say.
  */
 extern et_header_status_t et_program_check_header(const void *data, size_t size);
@@ -339,6 +397,20 @@ extern et_error_t et_method_meta_output_tensor(const struct et_method_meta_t *me
 extern et_error_t et_method_meta_attribute_tensor(const struct et_method_meta_t *meta,
                                                   size_t index,
                                                   struct et_tensor_info_t *out);
+
+/**
+ * Which value input `index` is; `ET_ERROR_INVALID_ARGUMENT` past the end.
+ */
+extern et_error_t et_method_meta_input_value(const struct et_method_meta_t *meta,
+                                             size_t index,
+                                             size_t *out);
+
+/**
+ * Which value output `index` is; `ET_ERROR_INVALID_ARGUMENT` past the end.
+ */
+extern et_error_t et_method_meta_output_value(const struct et_method_meta_t *meta,
+                                              size_t index,
+                                              size_t *out);
 
 /**
  * The number of values.
