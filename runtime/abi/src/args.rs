@@ -191,6 +191,23 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// A text.
+    pub fn string(&self, index: usize) -> Result<&'a str> {
+        let value = self.value(index)?;
+        if value.tag != ET_TAG_STRING {
+            return Self::wrong(index, "a string", value.tag);
+        }
+        // SAFETY: the tag says which member holds; the runtime's strings hold `length` bytes.
+        let bytes = unsafe { list(value.payload.as_string.data.cast::<u8>(), value.payload.as_string.length) };
+        std::str::from_utf8(bytes)
+            .map_err(|_| Error::new(ET_ERROR_INVALID_PROGRAM, format!("argument {index} is not UTF-8 text")))
+    }
+
+    /// A text, or none.
+    pub fn optional_string(&self, index: usize) -> Result<Option<&'a str>> {
+        if self.is_none(index)? { Ok(None) } else { self.string(index).map(Some) }
+    }
+
     /// A list of integers.
     pub fn ints(&self, index: usize) -> Result<&'a [i64]> {
         let value = self.value(index)?;
