@@ -9,6 +9,7 @@ pub mod elements;
 pub mod number;
 pub mod op;
 pub mod ops;
+pub mod packed;
 pub mod pool;
 pub mod shape;
 
@@ -20,7 +21,7 @@ use executorch_abi::registration::*;
 use op::Table;
 
 /// The operators of every family.
-pub const TABLES: &[&Table] = &[&ops::arithmetic::TABLE, &ops::layout::TABLE, &ops::product::TABLE];
+pub const TABLES: &[&Table] = &[&ops::arithmetic::TABLE, &ops::convolution::TABLE, &ops::layout::TABLE, &ops::product::TABLE];
 
 /// Registers every operator; doing so again changes nothing. What is refused is kept by the runtime.
 pub fn register() {

@@ -1,5 +1,6 @@
 //! The operators, one file a family.
 
 pub mod arithmetic;
+pub mod convolution;
 pub mod layout;
 pub mod product;

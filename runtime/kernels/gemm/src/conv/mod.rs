@@ -22,7 +22,7 @@ use depthwise::Depthwise;
 use implicit::Implicit;
 
 /// The order of dimensions that an output has in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// `N, C, H, W`: the pixels of a channel are contiguous.
     ChannelsFirst,
@@ -31,7 +31,7 @@ pub enum Layout {
 }
 
 /// Everything about a convolution but its numbers. Pairs are `[height, width]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConvParams {
     /// Channels of the input.
     pub in_channels: usize,
