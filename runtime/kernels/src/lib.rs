@@ -21,7 +21,13 @@ use executorch_abi::registration::*;
 use op::Table;
 
 /// The operators of every family.
-pub const TABLES: &[&Table] = &[&ops::arithmetic::TABLE, &ops::convolution::TABLE, &ops::layout::TABLE, &ops::product::TABLE];
+pub const TABLES: &[&Table] = &[
+    &ops::arithmetic::TABLE,
+    &ops::convolution::TABLE,
+    &ops::layout::TABLE,
+    &ops::pooling::TABLE,
+    &ops::product::TABLE,
+];
 
 /// Registers every operator; doing so again changes nothing. What is refused is kept by the runtime.
 pub fn register() {

@@ -3,4 +3,5 @@
 pub mod arithmetic;
 pub mod convolution;
 pub mod layout;
+pub mod pooling;
 pub mod product;

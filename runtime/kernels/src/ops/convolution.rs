@@ -17,8 +17,7 @@ use half::{bf16, f16};
 use std::sync::Arc;
 
 /// What this family registers.
-pub static TABLE: Table =
-    Table::new(&[prepared::<Convolution>(c"aten::convolution.out", c"TTtLLLBLI>T")]);
+pub static TABLE: Table = Table::new(&[prepared::<Convolution>(c"aten::convolution.out", c"TTtLLLBLI>T")]);
 
 /// Elements below which converting them is no work for another thread.
 const CONVERT_GRAIN: usize = 32 * 1024;
@@ -200,8 +199,7 @@ impl Packed {
     ) -> executorch_gemm::Result<Self> {
         Ok(if geometry.transposed {
             let weight = ConvWeight { data: weight, strides };
-            let packed =
-                PackedConvTransposed::new(geometry.params, geometry.output_padding, weight, bias)?;
+            let packed = PackedConvTransposed::new(geometry.params, geometry.output_padding, weight, bias)?;
             Self::Transposed(packed)
         } else {
             Self::Forward(PackedConv::new(geometry.params, layout, weight, strides, bias)?)
@@ -293,8 +291,9 @@ impl Prepared for Convolution {
         });
         let packed = PACKED.get(key, || {
             let bias = bias.map(to_f32).transpose()?;
-            let pack =
-                |data: &[f32]| Packed::new(&geometry, layout, data, weight_strides, bias.as_deref()).map_err(invalid);
+            let pack = |data: &[f32]| {
+                Packed::new(&geometry, layout, data, weight_strides, bias.as_deref()).map_err(invalid)
+            };
             if dtype == Dtype::Float32 { pack(items(weight)?) } else { pack(&to_f32(weight)?) }
         })?;
         context.release(1)?;
@@ -356,7 +355,13 @@ fn dense_in(layout: Layout, sizes: [usize; 4], strides: [usize; 4]) -> bool {
 }
 
 /// Copies an image to another order of dimensions.
-fn reorder(from: &[f32], from_strides: [usize; 4], to: &mut [f32], sizes: [usize; 4], to_strides: [usize; 4]) {
+fn reorder(
+    from: &[f32],
+    from_strides: [usize; 4],
+    to: &mut [f32],
+    sizes: [usize; 4],
+    to_strides: [usize; 4],
+) {
     let [n, c, h, w] = sizes;
     for image in 0..n {
         for channel in 0..c {
