@@ -1,6 +1,7 @@
 //! Tensors' elements as Rust values: typed slices, dispatch over dtypes, and conversion a block at a time.
 
 use crate::op::bad;
+use crate::pool;
 use bytemuck::Pod;
 use executorch_abi::{Dtype, Error, Result, TensorMut, TensorRef};
 use executorch_simd::{Bool8, Element, convert};
@@ -172,4 +173,29 @@ pub fn writable<'a>(tensor: &mut TensorMut<'a>) -> Result<(&'a mut [u8], Dtype)>
     let dtype = tensor.view().dtype()?;
     let bytes = crate::with_item!(dtype, any T => plain_mut::<T>(tensor).map(bytemuck::cast_slice_mut))?;
     Ok((bytes, dtype))
+}
+
+/// Elements below which converting them is no work for another thread.
+const CONVERT_GRAIN: usize = 32 * 1024;
+
+/// A tensor's elements, in memory order, as values of a type.
+///
+/// # Panics
+/// If `to` is not as long as the tensor.
+pub fn widen<C: Element>(tensor: TensorRef<'_>, to: &mut [C]) -> Result<()> {
+    let source = Source::of(tensor)?;
+    pool::split_mut(to, 1, CONVERT_GRAIN, |at, part| source.load(at, part));
+    Ok(())
+}
+
+/// Stores values as a tensor's elements, in memory order.
+///
+/// # Panics
+/// If `from` is not as long as the tensor.
+pub fn narrow<C: Element>(from: &[C], tensor: &mut TensorMut<'_>) -> Result<()> {
+    crate::with_item!(tensor.view().dtype()?, any T => {
+        let to = items_mut::<T>(tensor)?;
+        pool::split_mut(to, 1, CONVERT_GRAIN, |at, part| convert(&from[at..at + part.len()], part));
+        Ok(())
+    })
 }

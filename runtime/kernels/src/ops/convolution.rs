@@ -1,9 +1,9 @@
 //! Convolutions: `f32` (and half floats in `f32`) with weights packed at load, everything else on the general path.
 
-use crate::elements::{Item, items, items_mut};
+use crate::elements::{Item, items, items_mut, narrow, widen};
 use crate::op::{Context, Prepare, Prepared, Table, bad, output, prepared};
 use crate::packed::Cache;
-use crate::pool::{self, ProcessPool};
+use crate::pool::ProcessPool;
 use crate::shape::Shape;
 use crate::with_item;
 use executorch_abi::{Args, Dtype, Error, Result, TensorMut, TensorRef};
@@ -12,15 +12,10 @@ use executorch_gemm::conv::{
     general_conv_transposed,
 };
 use executorch_gemm::{Activation, Number};
-use executorch_simd::convert;
-use half::{bf16, f16};
 use std::sync::Arc;
 
 /// What this family registers.
 pub static TABLE: Table = Table::new(&[prepared::<Convolution>(c"aten::convolution.out", c"TTtLLLBLI>T")]);
-
-/// Elements below which converting them is no work for another thread.
-const CONVERT_GRAIN: usize = 32 * 1024;
 
 /// The place of the output among the arguments.
 const OUT: usize = 9;
@@ -235,30 +230,6 @@ fn to_f32(tensor: TensorRef<'_>) -> Result<Vec<f32>> {
     let mut values = vec![0.0; tensor.numel()];
     widen(tensor, &mut values)?;
     Ok(values)
-}
-
-fn widen(tensor: TensorRef<'_>, to: &mut [f32]) -> Result<()> {
-    fn each<T: Item>(from: &[T], to: &mut [f32]) {
-        pool::split_mut(to, 1, CONVERT_GRAIN, |at, part| convert(&from[at..at + part.len()], part));
-    }
-    match tensor.dtype()? {
-        Dtype::Float16 => each::<f16>(items(tensor)?, to),
-        Dtype::BFloat16 => each::<bf16>(items(tensor)?, to),
-        _ => each::<f32>(items(tensor)?, to),
-    }
-    Ok(())
-}
-
-fn narrow(from: &[f32], tensor: &mut TensorMut<'_>) -> Result<()> {
-    fn each<T: Item>(from: &[f32], to: &mut [T]) {
-        pool::split_mut(to, 1, CONVERT_GRAIN, |at, part| convert(&from[at..at + part.len()], part));
-    }
-    match tensor.view().dtype()? {
-        Dtype::Float16 => each::<f16>(from, items_mut(tensor)?),
-        Dtype::BFloat16 => each::<bf16>(from, items_mut(tensor)?),
-        _ => each::<f32>(from, items_mut(tensor)?),
-    }
-    Ok(())
 }
 
 /// A call site of `aten::convolution.out` whose weight and bias are constant.
