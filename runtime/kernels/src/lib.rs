@@ -6,12 +6,14 @@
 //! that a program does.
 
 pub mod elements;
+pub mod moves;
 pub mod number;
 pub mod op;
 pub mod ops;
 pub mod packed;
 pub mod pool;
 pub mod shape;
+pub mod strided;
 
 // The unit tests call the runtime's functions, which programs get from its library.
 #[cfg(test)]
@@ -23,10 +25,14 @@ use op::Table;
 /// The operators of every family.
 pub const TABLES: &[&Table] = &[
     &ops::arithmetic::TABLE,
+    &ops::convert::TABLE,
     &ops::convolution::TABLE,
+    &ops::fill::TABLE,
+    &ops::join::TABLE,
     &ops::layout::TABLE,
     &ops::pooling::TABLE,
     &ops::product::TABLE,
+    &ops::view::TABLE,
 ];
 
 /// Registers every operator; doing so again changes nothing. What is refused is kept by the runtime.

@@ -56,6 +56,11 @@ pub const fn entry(name: &'static CStr, signature: &'static CStr, body: Body) ->
     }
 }
 
+/// [`entry`] for an operator whose results depend on more than its arguments, or that writes to one of them.
+pub const fn impure(name: &'static CStr, signature: &'static CStr, body: Body) -> et_kernel_t {
+    et_kernel_t { flags: 0, ..entry(name, signature, body) }
+}
+
 /// What an operator may ask the runtime for during a call.
 pub struct Context {
     raw: *mut et_kernel_context_t,
@@ -219,9 +224,30 @@ pub fn output<'a>(
     sizes: &[i32],
     inputs: &[TensorRef<'_>],
 ) -> Result<TensorMut<'a>> {
-    // SAFETY: the loop below refuses an output that shares memory with an input, before anything is written.
+    // SAFETY: `apart` refuses an output that shares memory with an input, before anything is written.
     let mut out = unsafe { args.out(index) }?;
     out.resize(sizes).map_err(|e| e.within("the output"))?;
+    apart(&out, inputs)?;
+    Ok(out)
+}
+
+/// [`output`], for item `item` of a list of outputs.
+pub fn list_output<'a>(
+    args: &Args<'a>,
+    index: usize,
+    item: usize,
+    sizes: &[i32],
+    inputs: &[TensorRef<'_>],
+) -> Result<TensorMut<'a>> {
+    // SAFETY: as in `output`; the caller uses one item at a time.
+    let mut out = unsafe { args.out_item(index, item) }?;
+    out.resize(sizes).map_err(|e| e.within(format!("output {item}")))?;
+    apart(&out, inputs)?;
+    Ok(out)
+}
+
+/// Checks that an output shares no memory with some inputs.
+pub fn apart(out: &TensorMut<'_>, inputs: &[TensorRef<'_>]) -> Result<()> {
     let start = out.view().data_ptr().addr();
     let end = start + out.view().numel() * out.view().dtype()?.size();
     for input in inputs {
@@ -231,7 +257,7 @@ pub fn output<'a>(
             return Err(bad("the output overlaps an input in memory; give it memory of its own"));
         }
     }
-    Ok(out)
+    Ok(())
 }
 
 /// Checks that a tensor's memory order is the order of its dimensions.
