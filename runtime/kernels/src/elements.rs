@@ -42,6 +42,17 @@ macro_rules! items {
                 }
             }
 
+            /// Converts every `step`th element from `at` on to `to`.
+            pub fn gather<C: Element>(&self, at: usize, step: usize, to: &mut [C]) {
+                match self {
+                    $(Self::$dtype(data) => {
+                        for (to, from) in to.iter_mut().zip(data[at..].iter().step_by(step)) {
+                            *to = from.cast();
+                        }
+                    })*
+                }
+            }
+
             /// Converts one element.
             pub fn get<C: Element>(&self, at: usize) -> C {
                 match self {

@@ -1,11 +1,14 @@
 //! CPU operators: `libexecutorch_kernels_optimized.so.1`.
 //!
-//! [`op`] is the bridge to the C ABI, [`elements`] typed access to tensors, [`shape`] broadcasting, [`number`] PyTorch's type promotion, [`pool`] the
-//! process's threads for `executorch-gemm`. The operators stand in [`ops`], one file a family, each with the table that
+//! [`op`] is the bridge to the C ABI, [`elements`] typed access to tensors, [`shape`] broadcasting, [`number`]
+//! PyTorch's type promotion, [`elementwise`] the engine of element-wise operators (whose [`function`]s it computes), and
+//! [`pool`] the process's threads. The operators stand in [`ops`], one file a family, each with the table that
 //! it registers. A static initialiser hands the tables to the runtime, so that linking or loading the library is all
 //! that a program does.
 
 pub mod elements;
+pub mod elementwise;
+pub mod function;
 pub mod moves;
 pub mod number;
 pub mod op;
@@ -24,14 +27,19 @@ use op::Table;
 
 /// The operators of every family.
 pub const TABLES: &[&Table] = &[
+    &ops::activation::TABLE,
     &ops::arithmetic::TABLE,
+    &ops::compare::TABLE,
     &ops::convert::TABLE,
     &ops::convolution::TABLE,
     &ops::fill::TABLE,
     &ops::join::TABLE,
     &ops::layout::TABLE,
+    &ops::logic::TABLE,
     &ops::pooling::TABLE,
     &ops::product::TABLE,
+    &ops::select::TABLE,
+    &ops::unary::TABLE,
     &ops::view::TABLE,
 ];
 

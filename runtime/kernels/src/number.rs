@@ -2,6 +2,7 @@
 
 use crate::op::bad;
 use executorch_abi::{Dtype, Result, Scalar};
+use executorch_simd::Element;
 
 /// The kinds of numbers, weakest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +61,21 @@ pub fn promote_scalar(tensor: Dtype, scalar: Scalar) -> Result<Dtype> {
     })
 }
 
+/// The dtype of a function of real numbers: that of its argument, or the default float for integers and bools.
+pub fn float_of(dtype: Dtype) -> Result<Dtype> {
+    Ok(if kind(dtype)? == Kind::Float { dtype } else { Dtype::Float32 })
+}
+
+/// A number as an element of `dtype` would hold it.
+pub fn rounded(scalar: Scalar, dtype: Dtype) -> Result<Scalar> {
+    crate::with_item!(dtype, any T => Ok(match scalar {
+        Scalar::Double(value) if is_float(dtype) => Scalar::Double(value.cast::<T>().cast()),
+        Scalar::Double(value) => Scalar::Int(value.cast::<T>().cast()),
+        _ if is_float(dtype) => Scalar::Double(scalar.to_i64().cast::<T>().cast()),
+        _ => Scalar::Int(scalar.to_i64().cast::<T>().cast()),
+    }))
+}
+
 /// Checks that a result of dtype `from` may be stored as `to`.
 pub fn can_cast(from: Dtype, to: Dtype) -> Result<()> {
     if kind(from)? <= kind(to)? {
@@ -91,6 +107,9 @@ mod tests {
         assert_eq!(promote_scalar(Int8, Scalar::Int(1000)), Ok(Int8));
         assert_eq!(promote_scalar(Bool, Scalar::Int(1)), Ok(Int64));
         assert_eq!(promote_scalar(Float16, Scalar::Double(0.1)), Ok(Float16));
+        assert_eq!(rounded(Scalar::Int(300), UInt8), Ok(Scalar::Int(44)));
+        assert_eq!(rounded(Scalar::Double(0.1), Float16), Ok(Scalar::Double(0.099_975_585_937_5)));
+        assert_eq!(rounded(Scalar::Double(0.5), Bool), Ok(Scalar::Int(1)));
         assert!(can_cast(Float32, Int64).is_err());
         assert!(can_cast(Int64, Float16).is_ok());
         assert!(promote(Complex64, Float32).is_err());

@@ -34,6 +34,13 @@ impl Shape {
         }
     }
 
+    /// Changes the size of dimension `at`, if there is one.
+    pub fn set(&mut self, at: usize, size: i32) {
+        if let Some(place) = self.sizes.get_mut(..self.rank).and_then(|sizes| sizes.get_mut(at)) {
+            *place = size;
+        }
+    }
+
     /// The shape that both of two shapes broadcast to.
     pub fn broadcast(a: &[i32], b: &[i32]) -> Result<Self> {
         let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
@@ -61,95 +68,166 @@ pub fn dimension(dim: i64, rank: usize) -> Result<usize> {
         .ok_or_else(|| bad(format!("dimension {dim} of a tensor with {rank} dimensions")))
 }
 
-/// The runs of equal rows in which a broadcast walks two tensors: how many elements each run has, and where it
-/// starts in each tensor.
+/// How a tensor's elements lie in memory: sizes, and the distance of neighbours along each dimension, in elements.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Layout<'a> {
+    /// Sizes, outermost dimension first.
+    pub sizes: &'a [i32],
+    /// Strides, one for each size.
+    pub strides: &'a [i32],
+    /// Where the first element is.
+    pub start: usize,
+}
+
+impl<'a> Layout<'a> {
+    /// The layout of a tensor.
+    pub fn of(tensor: TensorRef<'a>) -> Self {
+        Self { sizes: tensor.sizes(), strides: tensor.strides(), start: 0 }
+    }
+
+    /// The stride along dimension `at` of a broadcast to `rank` dimensions: 0 where an element is repeated.
+    fn stride(&self, at: usize, rank: usize) -> usize {
+        let own = (at + self.sizes.len()).checked_sub(rank);
+        let own = own.and_then(|d| self.sizes.get(d).zip(self.strides.get(d)));
+        own.map_or(0, |(&size, &stride)| if size == 1 { 0 } else { stride as usize })
+    }
+}
+
+/// The runs in which a broadcast walks its `N` inputs while it writes a dense output from its first element in memory
+/// to its last.
 #[derive(Debug)]
-pub struct Rows {
+pub struct Rows<const N: usize> {
     /// Elements of a run.
     pub length: usize,
-    /// Steps within a run: 1, or 0 where the tensor repeats one element.
-    pub steps: [usize; 2],
+    /// Distance of neighbours within a run, in each input: 0 where the input repeats one element.
+    pub steps: [usize; N],
+    /// Where the first run starts in each input.
+    starts: [usize; N],
+    /// The dimensions outside a run, innermost first.
     sizes: [usize; ET_MAX_RANK],
-    strides: [[usize; ET_MAX_RANK]; 2],
+    strides: [[usize; N]; ET_MAX_RANK],
     rank: usize,
 }
 
-impl Rows {
-    /// One run of `length` elements in both tensors.
+impl<const N: usize> Rows<N> {
+    /// One run of `length` elements in all inputs.
     pub fn flat(length: usize) -> Self {
-        Self { length, steps: [1, 1], sizes: [1; ET_MAX_RANK], strides: [[0; ET_MAX_RANK]; 2], rank: 0 }
+        Self {
+            length,
+            steps: [1; N],
+            starts: [0; N],
+            sizes: [1; ET_MAX_RANK],
+            strides: [[0; N]; ET_MAX_RANK],
+            rank: 0,
+        }
     }
 
-    /// The runs of two tensors (dense, in the contiguous order or in one that both share with the output) that are
-    /// broadcast to `shape`.
-    pub fn new(shape: &Shape, inputs: [TensorRef<'_>; 2]) -> Self {
-        let sizes = shape.sizes();
-        let mut rows = Self {
-            length: 1,
-            steps: [0, 0],
-            sizes: [1; ET_MAX_RANK],
-            strides: [[0; ET_MAX_RANK]; 2],
-            rank: 0,
-        };
-        let mut run_open = true;
-        // From the innermost dimension outwards: one that continues the run below it becomes a part of it.
-        for at in (0..sizes.len()).rev() {
-            let size = sizes.get(at).copied().unwrap_or(1) as usize;
+    /// The runs of inputs that are broadcast to the sizes of an output, which lies dense in `order` (its dimensions,
+    /// outermost in memory first).
+    pub fn new(sizes: &[i32], order: &[u8], inputs: [Layout<'_>; N]) -> Self {
+        let mut rows = Self::flat(1);
+        (rows.steps, rows.starts) = ([0; N], inputs.map(|t| t.start));
+        // The outermost dimension so far: its size and strides.
+        let (mut size, mut strides) = (1, [0; N]);
+        for &dim in order.iter().rev() {
+            let own_size = sizes.get(usize::from(dim)).copied().unwrap_or(1) as usize;
+            if own_size == 1 {
+                continue;
+            }
+            let own = inputs.map(|t| t.stride(dim.into(), sizes.len()));
             if size == 1 {
-                continue;
-            }
-            let stride = inputs.map(|t| {
-                let lead = sizes.len() - t.rank();
-                let own = at.checked_sub(lead);
-                let own_size = own.and_then(|d| t.sizes().get(d)).copied().unwrap_or(1);
-                let own_stride = own.and_then(|d| t.strides().get(d)).copied().unwrap_or(0);
-                if own_size == 1 { 0 } else { own_stride as usize }
-            });
-            if run_open && rows.length == 1 && stride.iter().all(|&s| s <= 1) {
-                (rows.length, rows.steps) = (size, stride);
-                continue;
-            }
-            let continues = (0..2).all(|i| stride[i] == rows.steps[i] * rows.length);
-            if run_open && continues && rows.length > 1 {
-                rows.length *= size;
-                continue;
-            }
-            run_open = false;
-            if let (Some(s), [Some(a), Some(b)]) =
-                (rows.sizes.get_mut(rows.rank), rows.strides.each_mut().map(|s| s.get_mut(rows.rank)))
-            {
-                (*s, *a, *b) = (size, stride[0], stride[1]);
-                rows.rank += 1;
+                (size, strides) = (own_size, own);
+            } else if (0..N).all(|i| own[i] == strides[i] * size) {
+                size *= own_size;
+            } else {
+                rows.close(size, strides);
+                (size, strides) = (own_size, own);
             }
         }
+        rows.close(size, strides);
         rows
     }
 
-    /// Calls `body` for each run, in the output's order, with its start in each tensor.
-    pub fn each(&self, mut body: impl FnMut([usize; 2]) -> Result<()>) -> Result<()> {
-        let count: usize = self.sizes.iter().take(self.rank).product();
-        let mut at = [0_usize; ET_MAX_RANK];
-        let mut offsets = [0_usize; 2];
-        for _ in 0..count {
-            body(offsets)?;
-            let dims = self.sizes.iter().zip(self.strides[0].iter().zip(&self.strides[1]));
-            for (index, (&size, (&a, &b))) in at.iter_mut().zip(dims).take(self.rank) {
-                *index += 1;
-                offsets = [offsets[0] + a, offsets[1] + b];
-                if *index < size {
-                    break;
-                }
-                offsets = [offsets[0] - a * size, offsets[1] - b * size];
-                *index = 0;
+    /// Adds a dimension outside the others; the first one is the run.
+    fn close(&mut self, size: usize, strides: [usize; N]) {
+        if self.length == 1 {
+            (self.length, self.steps) = (size, strides);
+        } else if let (Some(s), Some(t)) = (self.sizes.get_mut(self.rank), self.strides.get_mut(self.rank)) {
+            (*s, *t) = (size, strides);
+            self.rank += 1;
+        }
+    }
+
+    /// The number of runs.
+    pub fn count(&self) -> usize {
+        self.sizes.iter().take(self.rank).product()
+    }
+
+    /// A walk that begins at element `at` of the output.
+    pub fn walk(&self, at: usize) -> Walk<'_, N> {
+        let length = self.length.max(1);
+        let mut walk = Walk { rows: self, done: at % length, index: [0; ET_MAX_RANK], starts: self.starts };
+        let mut rest = at / length;
+        let dims = self.sizes.iter().zip(&self.strides).take(self.rank);
+        for (index, (&size, strides)) in walk.index.iter_mut().zip(dims) {
+            *index = rest % size.max(1);
+            rest /= size.max(1);
+            for (start, stride) in walk.starts.iter_mut().zip(strides) {
+                *start += *index * stride;
             }
         }
-        Ok(())
+        walk
+    }
+}
+
+/// A place in [`Rows`].
+#[derive(Debug)]
+pub struct Walk<'a, const N: usize> {
+    rows: &'a Rows<N>,
+    /// Elements of the run that lie behind.
+    done: usize,
+    index: [usize; ET_MAX_RANK],
+    /// Where the run starts in each input.
+    starts: [usize; N],
+}
+
+impl<const N: usize> Walk<'_, N> {
+    /// Elements of the run that are left.
+    pub fn left(&self) -> usize {
+        self.rows.length - self.done
+    }
+
+    /// The place in input `i`.
+    pub fn at(&self, i: usize) -> usize {
+        self.starts[i] + self.done * self.rows.steps[i]
+    }
+
+    /// Goes on by `n` elements, at most those that are left of the run.
+    pub fn advance(&mut self, n: usize) {
+        self.done += n;
+        if self.done < self.rows.length {
+            return;
+        }
+        self.done = 0;
+        let dims = self.rows.sizes.iter().zip(&self.rows.strides).take(self.rows.rank);
+        for (index, (&size, strides)) in self.index.iter_mut().zip(dims) {
+            *index += 1;
+            let wraps = *index == size;
+            for (start, stride) in self.starts.iter_mut().zip(strides) {
+                // A wrap goes back to the dimension's beginning.
+                *start = if wraps { *start - stride * (size - 1) } else { *start + stride };
+            }
+            if !wraps {
+                return;
+            }
+            *index = 0;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Shape;
+    use super::{Layout, Rows, Shape};
 
     #[test]
     fn shapes_broadcast() {
@@ -159,5 +237,59 @@ mod tests {
         assert_eq!(shape(&[1], &[5, 5]), Ok(vec![5, 5]));
         assert!(shape(&[2], &[3]).is_err());
         assert!(shape(&[0], &[2]).is_err());
+    }
+
+    /// All places of a walk in parts of `step` elements, each part from a walk of its own.
+    fn places<const N: usize>(rows: &Rows<N>, count: usize, step: usize) -> Vec<[usize; N]> {
+        let mut all = Vec::new();
+        for begin in (0..count).step_by(step) {
+            let mut walk = rows.walk(begin);
+            let mut rest = step.min(count - begin);
+            while rest > 0 {
+                let n = walk.left().min(rest);
+                all.extend((0..n).map(|k| std::array::from_fn(|i| walk.at(i) + k * rows.steps[i])));
+                walk.advance(n);
+                rest -= n;
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn walks_find_every_element() {
+        // An output in channels-last order of an input in it, one in the contiguous order, and a repeated column.
+        let sizes = [2, 3, 4, 5];
+        let inputs = [
+            Layout { sizes: &sizes, strides: &[60, 1, 15, 3], start: 7 },
+            Layout { sizes: &sizes, strides: &[60, 20, 5, 1], start: 0 },
+            Layout { sizes: &[3, 1, 1], strides: &[1, 1, 1], start: 0 },
+        ];
+        let rows = Rows::new(&sizes, &[0, 2, 3, 1], inputs);
+        let mut expected = Vec::new();
+        for n in 0..2 {
+            for hw in 0..20 {
+                for c in 0..3 {
+                    expected.push([7 + n * 60 + hw * 3 + c, n * 60 + c * 20 + hw, c]);
+                }
+            }
+        }
+        assert_eq!(rows.length, 3);
+        for step in [1, 2, 7, 120] {
+            assert_eq!(places(&rows, 120, step), expected);
+        }
+    }
+
+    #[test]
+    fn dimensions_that_continue_are_one_run() {
+        let dense = Layout { sizes: &[2, 3, 4], strides: &[12, 4, 1], start: 0 };
+        let rows = Rows::new(dense.sizes, &[0, 1, 2], [dense, Layout::default()]);
+        assert_eq!((rows.length, rows.steps, rows.count()), (24, [1, 0], 1));
+        let rows = Rows::new(
+            dense.sizes,
+            &[0, 1, 2],
+            [dense, Layout { sizes: &[3, 4], strides: &[4, 1], start: 0 }],
+        );
+        assert_eq!((rows.length, rows.steps, rows.count()), (12, [1, 1], 2));
+        assert_eq!(Rows::<1>::new(&[], &[], [Layout::default()]).length, 1);
     }
 }

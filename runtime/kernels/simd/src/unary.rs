@@ -10,7 +10,7 @@ pub enum Unary {
     Abs,
     /// -x
     Neg,
-    /// -1, 0 or 1; NaN stays.
+    /// -1, 0 or 1; 0 for NaN, as in PyTorch.
     Sign,
     /// The next integer above.
     Ceil,

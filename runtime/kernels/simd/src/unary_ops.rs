@@ -49,7 +49,7 @@ define!(
     } else if x < 0.0 {
         -1.0
     } else {
-        x + 0.0
+        0.0
     }
 );
 define!(Ceil(x, _p) = x.ceil());

@@ -1,0 +1,334 @@
+//! The engine of all element-wise operators: broadcasting, mixed dtypes, any dim orders, threads.
+//!
+//! An operator says how its result and its computation are typed and which [`Function`] it is; [`run`] does the rest.
+//! Where inputs, computation and output are of one type, whole rows go straight to the vectorised loops of
+//! `executorch-simd`; otherwise blocks that stay in the first-level cache are converted to the type of the computation and back. So
+//! there is one copy of this code for each of the three types of computation, not one for each set of dtypes.
+
+use crate::elements::{Source, items, store, writable};
+use crate::function::{Compute, Cost, Function, tests, values};
+use crate::number::{can_cast, is_float};
+use crate::op::{bad, output};
+use crate::pool::split_mut;
+use crate::shape::{Layout, Rows, Shape, Walk};
+use executorch_abi::{Args, Dtype, Result, Scalar, TensorMut, TensorRef};
+use executorch_simd::Arg;
+
+/// The most inputs of a function.
+const MOST: usize = 3;
+/// Elements that are converted at a time: a first-level cache holds the blocks of all operands.
+const BLOCK: usize = 512;
+/// Outputs no longer than this use blocks of this size, which cost less to make.
+const SMALL: usize = 64;
+/// Shorter rows are gathered to blocks rather than computed one by one.
+const SHORT: usize = 16;
+
+/// An input of an element-wise operator.
+#[derive(Debug, Clone, Copy)]
+pub enum Operand<'a> {
+    /// A tensor.
+    Tensor(TensorRef<'a>),
+    /// A part of a tensor: sizes within the tensor's, and where its first element is.
+    Part(TensorRef<'a>, &'a Shape, usize),
+    /// One number.
+    Number(Scalar),
+}
+
+impl<'a> From<TensorRef<'a>> for Operand<'a> {
+    fn from(tensor: TensorRef<'a>) -> Self {
+        Self::Tensor(tensor)
+    }
+}
+
+impl<'a> From<Scalar> for Operand<'a> {
+    fn from(number: Scalar) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl<'a> Operand<'a> {
+    fn tensor(&self) -> Option<TensorRef<'a>> {
+        match *self {
+            Self::Tensor(tensor) | Self::Part(tensor, ..) => Some(tensor),
+            Self::Number(_) => None,
+        }
+    }
+
+    fn layout(&self) -> Layout<'a> {
+        match *self {
+            Self::Tensor(tensor) => Layout::of(tensor),
+            Self::Part(tensor, shape, start) => {
+                Layout { sizes: shape.sizes(), strides: tensor.strides(), start }
+            }
+            Self::Number(_) => Layout::default(),
+        }
+    }
+}
+
+/// The dtypes of a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Types {
+    /// The dtype that the computation stands for: it is made in f64 for float64, in f32 for other floating-point
+    /// dtypes and in i64 for integers and bool, where wrapping and cutting off later gives what wrapping at once does.
+    pub compute: Dtype,
+    /// The dtype of the result, which the output has to be able to hold.
+    pub result: Dtype,
+}
+
+impl From<Dtype> for Types {
+    fn from(dtype: Dtype) -> Self {
+        Self { compute: dtype, result: dtype }
+    }
+}
+
+/// Computes a function of one to three inputs, broadcast to one shape, into the output at argument `out`.
+pub fn run(
+    args: &Args<'_>,
+    out: usize,
+    inputs: &[Operand<'_>],
+    types: impl Into<Types>,
+    function: Function,
+) -> Result<()> {
+    run_typed(args, out, inputs, types.into(), function)
+}
+
+fn run_typed(
+    args: &Args<'_>,
+    out: usize,
+    inputs: &[Operand<'_>],
+    types: Types,
+    function: Function,
+) -> Result<()> {
+    let mut tensors = inputs.iter().filter_map(Operand::tensor);
+    let first = tensors.next().ok_or_else(|| bad("an element-wise operator needs a tensor"))?;
+    let mut known = [first; MOST];
+    known.iter_mut().skip(1).zip(tensors).for_each(|(known, tensor)| *known = tensor);
+    let mut layouts = [Layout::default(); MOST];
+    layouts.iter_mut().zip(inputs).for_each(|(layout, input)| *layout = input.layout());
+    let shape = broadcast(&layouts)?;
+    let mut out = output(args, out, shape.sizes(), &known)?;
+    can_cast(types.result, out.view().dtype()?)?;
+    if out.view().numel() == 0 {
+        return Ok(());
+    }
+    let rows = rows(&out, inputs, layouts);
+    match types.compute {
+        Dtype::Float64 => job::<f64>(&mut out, inputs, &rows, function),
+        dtype if is_float(dtype) => job::<f32>(&mut out, inputs, &rows, function),
+        _ => job::<i64>(&mut out, inputs, &rows, function),
+    }
+}
+
+fn broadcast(layouts: &[Layout<'_>; MOST]) -> Result<Shape> {
+    let [a, b, c] = layouts.map(|l| l.sizes);
+    let shape = if a == b { Shape::new(a)? } else { Shape::broadcast(a, b)? };
+    if c.is_empty() || c == shape.sizes() { Ok(shape) } else { Shape::broadcast(shape.sizes(), c) }
+}
+
+fn rows(out: &TensorMut<'_>, inputs: &[Operand<'_>], layouts: [Layout<'_>; MOST]) -> Rows<MOST> {
+    let out = out.view();
+    let same = |input: &Operand<'_>| match input {
+        Operand::Tensor(t) => t.sizes() == out.sizes() && t.dim_order() == out.dim_order(),
+        Operand::Part(..) => false,
+        Operand::Number(_) => true,
+    };
+    if inputs.iter().all(same) {
+        // One run in memory order, whatever the order is.
+        return Rows::flat(out.numel());
+    }
+    Rows::new(out.sizes(), out.dim_order(), layouts)
+}
+
+/// Where the values of an operand come from.
+#[derive(Clone, Copy)]
+enum Values<'a, C> {
+    One(C),
+    Direct(&'a [C]),
+    Convert(Source<'a>),
+}
+
+impl<'a, C: Compute> Values<'a, C> {
+    fn of(input: &Operand<'a>) -> Result<Self> {
+        let tensor = match *input {
+            Operand::Number(number) => return Ok(Self::One(C::of(number))),
+            Operand::Tensor(tensor) | Operand::Part(tensor, ..) => tensor,
+        };
+        if tensor.numel() == 1 {
+            return Ok(Self::One(Source::of(tensor)?.get(0)));
+        }
+        if tensor.dtype()? == C::DTYPE {
+            return Ok(Self::Direct(items(tensor)?));
+        }
+        Ok(Self::Convert(Source::of(tensor)?))
+    }
+
+    /// The `n` values from `at` on as an operand, in `block` where they have to be converted or gathered, or a single
+    /// one to be `spread`.
+    fn arg<'b>(&self, at: usize, step: usize, spread: bool, block: &'b mut [C], n: usize) -> Arg<'b, C>
+    where
+        'a: 'b,
+    {
+        match (*self, step) {
+            (Self::One(value), _) if !spread => Arg::Scalar(value),
+            (Self::Direct(data), 1) => Arg::Slice(&data[at..at + n]),
+            (Self::Direct(data), 0) if !spread => Arg::Scalar(data[at]),
+            (Self::Convert(source), 0) if !spread => Arg::Scalar(source.get(at)),
+            _ => {
+                let block = &mut block[..n];
+                self.fill(at, step, block);
+                Arg::Slice(block)
+            }
+        }
+    }
+
+    /// Writes the values from `at` on to a part of a block.
+    fn fill(&self, at: usize, step: usize, to: &mut [C]) {
+        match (*self, step) {
+            (Self::One(value), _) => to.fill(value),
+            (Self::Direct(data), 1) => to.copy_from_slice(&data[at..at + to.len()]),
+            (Self::Direct(data), 0) => to.fill(data[at]),
+            (Self::Direct(data), step) => {
+                for (to, from) in to.iter_mut().zip(data[at..].iter().step_by(step)) {
+                    *to = *from;
+                }
+            }
+            (Self::Convert(source), 1) => source.load(at, to),
+            (Self::Convert(source), 0) => to.fill(source.get(at)),
+            (Self::Convert(source), step) => source.gather(at, step, to),
+        }
+    }
+
+    fn is_direct(&self, step: usize) -> bool {
+        match self {
+            Self::One(_) => true,
+            Self::Direct(_) => step <= 1,
+            Self::Convert(_) => false,
+        }
+    }
+}
+
+/// A call in one type of computation.
+struct Job<'a, C> {
+    operands: [Values<'a, C>; MOST],
+    /// How many of them the function has.
+    count: usize,
+    rows: &'a Rows<MOST>,
+    function: Function,
+    dtype: Dtype,
+    /// Whether the results are of the output's type.
+    writes_directly: bool,
+    /// Whether operands are converted or gathered, or results converted.
+    needs_blocks: bool,
+}
+
+fn job<'a, C: Compute>(
+    out: &mut TensorMut<'_>,
+    inputs: &[Operand<'a>],
+    rows: &'a Rows<MOST>,
+    function: Function,
+) -> Result<()> {
+    let (target, dtype) = writable(out)?;
+    let mut operands = [Values::One(C::default()); MOST];
+    for (operand, input) in operands.iter_mut().zip(inputs) {
+        *operand = Values::of(input)?;
+    }
+    let writes_directly = if function.is_test() { dtype.size() == 1 } else { dtype == C::DTYPE };
+    let used = operands.iter().zip(rows.steps);
+    let needs_blocks = !writes_directly
+        || function.needs_slices()
+        || (rows.length < SHORT && rows.count() > 1)
+        || !used.take(inputs.len()).all(|(operand, step)| operand.is_direct(step));
+    let job = Job { operands, count: inputs.len(), rows, function, dtype, writes_directly, needs_blocks };
+    let grain = match function.cost(C::IS_F32) {
+        Cost::Access => 64,
+        Cost::Series => 16,
+        Cost::Call => 2,
+    };
+    let failure = std::sync::OnceLock::new();
+    let small = target.len() <= SMALL * dtype.size();
+    split_mut(target, BLOCK * dtype.size(), grain, |block, part| {
+        let done = if !job.needs_blocks {
+            job.part(block * BLOCK, part, [&mut [], &mut [], &mut [], &mut []])
+        } else if small {
+            job.part_with_blocks::<SMALL>(block * BLOCK, part)
+        } else {
+            job.part_with_blocks::<BLOCK>(block * BLOCK, part)
+        };
+        if let Err(error) = done {
+            // The first error is as good as any other.
+            let _ = failure.set(error);
+        }
+    });
+    failure.into_inner().map_or(Ok(()), Err)
+}
+
+impl<C: Compute> Job<'_, C> {
+    fn part_with_blocks<const N: usize>(&self, at: usize, part: &mut [u8]) -> Result<()> {
+        let mut blocks = [[C::default(); N]; MOST + 1];
+        let [a, b, c, y] = &mut blocks;
+        self.part(at, part, [a, b, c, y])
+    }
+
+    /// Computes the part of the output that begins at element `at`, with blocks for the operands and the result.
+    fn part(&self, at: usize, mut part: &mut [u8], [a, b, c, y]: [&mut [C]; MOST + 1]) -> Result<()> {
+        let size = self.dtype.size();
+        let limit = if self.needs_blocks { y.len() } else { usize::MAX };
+        let mut walk = self.rows.walk(at);
+        while !part.is_empty() {
+            let most = limit.min(part.len() / size);
+            let n = if self.rows.length < SHORT { most } else { most.min(walk.left()) };
+            let (piece, rest) = part.split_at_mut(n * size);
+            let mut blocks = [&mut *a, &mut *b, &mut *c];
+            let args = if n <= walk.left() {
+                let [a, b, c] = blocks;
+                let args = [self.arg(0, &walk, n, a), self.arg(1, &walk, n, b), self.arg(2, &walk, n, c)];
+                walk.advance(n);
+                args
+            } else {
+                self.gather(&mut walk, n, &mut blocks);
+                blocks.map(|block| Arg::Slice(&block[..n]))
+            };
+            self.compute(args, piece, y)?;
+            part = rest;
+        }
+        Ok(())
+    }
+
+    fn arg<'b>(&'b self, i: usize, walk: &Walk<'_, MOST>, n: usize, block: &'b mut [C]) -> Arg<'b, C> {
+        let spread = self.function.needs_slices() && i < self.count;
+        self.operands[i].arg(walk.at(i), self.rows.steps[i], spread, block, n)
+    }
+
+    /// Fills a block of each operand with the next `n` values, over the ends of rows.
+    fn gather(&self, walk: &mut Walk<'_, MOST>, n: usize, blocks: &mut [&mut [C]; MOST]) {
+        let mut done = 0;
+        while done < n {
+            let length = walk.left().min(n - done);
+            let operands = self.operands.iter().take(self.count);
+            for (i, (operand, block)) in operands.zip(&mut *blocks).enumerate() {
+                operand.fill(walk.at(i), self.rows.steps[i], &mut block[done..done + length]);
+            }
+            walk.advance(length);
+            done += length;
+        }
+    }
+
+    fn compute(&self, args: [Arg<'_, C>; MOST], piece: &mut [u8], block: &mut [C]) -> Result<()> {
+        let n = piece.len() / self.dtype.size();
+        match (self.function.is_test(), self.writes_directly) {
+            (true, true) => tests(self.function, args, piece),
+            (true, false) => {
+                let y = &mut bytemuck::cast_slice_mut::<C, u8>(block)[..n];
+                tests(self.function, args, y);
+                store::<u8>(y, self.dtype, piece);
+            }
+            (false, true) => values(self.function, args, bytemuck::cast_slice_mut(piece))?,
+            (false, false) => {
+                let y = &mut block[..n];
+                values(self.function, args, y)?;
+                store(y, self.dtype, piece);
+            }
+        }
+        Ok(())
+    }
+}
