@@ -15,6 +15,7 @@ pub mod op;
 pub mod ops;
 pub mod packed;
 pub mod pool;
+pub mod reduction;
 pub mod shape;
 pub mod strided;
 
@@ -29,6 +30,7 @@ use op::Table;
 pub const TABLES: &[&Table] = &[
     &ops::activation::TABLE,
     &ops::arithmetic::TABLE,
+    &ops::batch_norm::TABLE,
     &ops::compare::TABLE,
     &ops::convert::TABLE,
     &ops::convolution::TABLE,
@@ -36,10 +38,14 @@ pub const TABLES: &[&Table] = &[
     &ops::join::TABLE,
     &ops::layout::TABLE,
     &ops::logic::TABLE,
+    &ops::norm::TABLE,
     &ops::pooling::TABLE,
     &ops::product::TABLE,
+    &ops::reduce::TABLE,
     &ops::select::TABLE,
+    &ops::softmax::TABLE,
     &ops::unary::TABLE,
+    &ops::variance::TABLE,
     &ops::view::TABLE,
 ];
 

@@ -69,12 +69,13 @@ pub struct Context {
 impl Context {
     /// Memory for the rest of the call; it holds any values.
     pub fn scratch<T: Pod>(&mut self, length: usize) -> Result<&'static mut [T]> {
-        if length == 0 {
-            return Ok(&mut []);
-        }
         let size = length.checked_mul(size_of::<T>()).ok_or_else(|| {
             Error::new(ET_ERROR_MEMORY_ALLOCATION_FAILED, format!("{length} elements of scratch overflow"))
         })?;
+        if size == 0 {
+            // SAFETY: no bytes need no memory, whether there are no values or values without a size.
+            return Ok(unsafe { std::slice::from_raw_parts_mut(ptr::dangling_mut(), length) });
+        }
         let mut data = ptr::null_mut();
         // SAFETY: the context is that of the running call; `data` is a place for the pointer.
         Error::check(unsafe { et_kernel_context_allocate(self.raw, size, 64, &mut data) })?;

@@ -2,6 +2,7 @@
 
 pub mod activation;
 pub mod arithmetic;
+pub mod batch_norm;
 pub mod compare;
 pub mod convert;
 pub mod convolution;
@@ -9,8 +10,12 @@ pub mod fill;
 pub mod join;
 pub mod layout;
 pub mod logic;
+pub mod norm;
 pub mod pooling;
 pub mod product;
+pub mod reduce;
 pub mod select;
+pub mod softmax;
 pub mod unary;
+pub mod variance;
 pub mod view;
