@@ -233,6 +233,16 @@ impl<'a> Args<'a> {
         Ok(unsafe { list(value.payload.as_double_list.data, value.payload.as_double_list.length) })
     }
 
+    /// A list of booleans.
+    pub fn bools(&self, index: usize) -> Result<&'a [bool]> {
+        let value = self.value(index)?;
+        if value.tag != ET_TAG_LIST_BOOL {
+            return Self::wrong(index, "a list of bools", value.tag);
+        }
+        // SAFETY: as for `ints`.
+        Ok(unsafe { list(value.payload.as_bool_list.data, value.payload.as_bool_list.length) })
+    }
+
     /// The number of tensors in a list.
     pub fn tensor_count(&self, index: usize) -> Result<usize> {
         Ok(self.tensor_items(index)?.len())

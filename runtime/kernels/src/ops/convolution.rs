@@ -89,7 +89,7 @@ impl Geometry {
     }
 
     /// The sizes `[N, C, H, W]` and strides of the input, and the sizes of the output.
-    fn sizes(&self, input: TensorRef<'_>) -> Result<([usize; 4], [usize; 4], [usize; 4])> {
+    pub fn sizes(&self, input: TensorRef<'_>) -> Result<([usize; 4], [usize; 4], [usize; 4])> {
         if input.rank() != self.rank {
             return Err(bad(format!(
                 "the input of a convolution should have {} dimensions, as its weight has, found sizes {:?}",
@@ -116,7 +116,7 @@ impl Geometry {
     }
 
     /// The sizes of a tensor that `[N, C, H, W]` stands for.
-    fn shape(&self, [n, c, h, w]: [usize; 4]) -> Result<Shape> {
+    pub fn shape(&self, [n, c, h, w]: [usize; 4]) -> Result<Shape> {
         let size = |s: usize| i32::try_from(s).map_err(|_| bad(format!("a size of {s} is too large")));
         let four = [size(n)?, size(c)?, size(h)?, size(w)?];
         if self.rank == 4 { Shape::new(&four) } else { Shape::new(&[four[0], four[1], four[3]]) }
