@@ -1,14 +1,20 @@
 //! A method, loaded: its values, and its instructions as a flat list of resolved calls.
 
+mod constants;
 mod context;
+mod fold;
 mod io;
 mod load;
 mod memory;
+mod prepare;
 mod run;
 mod signature;
+mod uses;
 mod values;
 
-pub use context::{kernel_allocate, kernel_fail, kernel_tracer, prepare};
+pub use constants::Preparing;
+pub use context::{kernel_allocate, kernel_fail, kernel_tracer};
+pub use fold::Folds;
 pub use load::Options;
 
 use crate::data_map::OwnedMap;

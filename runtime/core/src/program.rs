@@ -1,15 +1,22 @@
 //! A program: its checked structure and the data that it points to.
 
 use crate::format::{HeaderStatus, ProgramHeader, parse_program};
-use crate::ir::{ByteRange, Layout, Plan};
+use crate::ir::{ByteRange, Layout, Plan, Storage, Tensor};
+use crate::method::Folds;
 use crate::source::{Buffer, Loader, Segment};
 use executorch_abi::error::*;
 use executorch_abi::loader::{ET_SEGMENT_CONSTANT, ET_SEGMENT_PROGRAM};
 use executorch_abi::program::ET_HEADER_MIN_BYTES;
 use executorch_abi::{Error, Result};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
+
+/// A number that identifies nothing else in the process.
+pub fn next_identity() -> u64 {
+    NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed)
+}
 
 /// A loaded program; immutable.
 #[derive(Debug)]
@@ -21,6 +28,7 @@ pub struct Program {
     constants: Buffer,
     constants_offset: u64,
     identity: u64,
+    folds: Arc<Folds>,
     // Dropped last: buffers may point into what the loader keeps.
     loader: Loader,
 }
@@ -48,13 +56,16 @@ impl Program {
         let structure = loader.load(0, length, segment)?;
         let bytes = structure.bytes().get(..length).unwrap_or_default();
         let parsed = parse_program(bytes, header, size)?;
+        // A file that is mapped has one number for all who load it.
+        let identity = structure.identity(bytes).map_or_else(next_identity, |[file, _]| file);
         let mut program = Self {
             layout: parsed.layout,
             plans: parsed.plans,
             structure,
             constants: Buffer::default(),
             constants_offset: 0,
-            identity: NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed),
+            identity,
+            folds: Folds::of_file(identity),
             loader,
         };
         program.load_constants()?;
@@ -108,12 +119,8 @@ impl Program {
                 format!("constant {index} does not exist: there are {}", self.layout.constants.len()),
             )
         })?;
-        let (bytes, base) = if self.layout.constants_are_inline {
-            (self.structure(), 0)
-        } else {
-            (self.constants.bytes(), self.constants_offset)
-        };
-        slice(bytes, base, range)
+        let base = if self.layout.constants_are_inline { 0 } else { self.constants_offset };
+        slice(self.constants().bytes(), base, range)
     }
 
     /// The number of the method of a name.
@@ -142,9 +149,33 @@ impl Program {
         slice(self.structure(), 0, range)
     }
 
-    /// A number that no other program of the process has or had.
+    /// A number that no other program of the process has or had, unless it is the same file, mapped.
     pub fn identity(&self) -> u64 {
         self.identity
+    }
+
+    /// The results of calls on its constants that were run at load.
+    pub fn folds(&self) -> &Folds {
+        &self.folds
+    }
+
+    /// The buffer that holds the constants.
+    fn constants(&self) -> &Buffer {
+        if self.layout.constants_are_inline { &self.structure } else { &self.constants }
+    }
+
+    /// Bytes of all constants.
+    pub fn constant_bytes(&self) -> u64 {
+        self.constants().bytes().len() as u64
+    }
+
+    /// Gives the memory of a constant tensor's data back, as far as it can be had again.
+    pub fn give_back(&self, tensor: &Tensor) {
+        let Storage::Constant { index } = tensor.storage else { return };
+        let size = usize::try_from(tensor.nbytes).unwrap_or(usize::MAX);
+        if let Some(bytes) = self.constant(index).ok().and_then(|bytes| bytes.get(..size)) {
+            self.constants().discard(bytes);
+        }
     }
 
     /// What a file's first bytes say.

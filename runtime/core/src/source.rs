@@ -2,6 +2,7 @@
 
 mod file;
 mod loader;
+mod mapping;
 
 pub use file::{Mlock, from_buffer, open_descriptor, open_mapped, open_read};
 pub use loader::{Buffer, Loader, Segment};

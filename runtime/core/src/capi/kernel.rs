@@ -1,8 +1,7 @@
 //! What kernels ask for while they are prepared and while they run.
 
 use super::{abi, code, give};
-use crate::method::prepare::Preparing;
-use crate::method::{kernel_allocate, kernel_fail, kernel_tracer};
+use crate::method::{Preparing, kernel_allocate, kernel_fail, kernel_tracer};
 use executorch_abi::error::*;
 use executorch_abi::kernel::{et_kernel_context_t, et_prepare_context_t};
 use executorch_abi::tracer::et_event_tracer_t;

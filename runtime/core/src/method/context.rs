@@ -1,8 +1,6 @@
-//! What kernels may ask for while they are prepared and while they run.
+//! What kernels may ask for while they run.
 
 use super::memory::Scratch;
-use crate::ir::{Plan, Storage, Value};
-use crate::program::Program;
 use executorch_abi::error::*;
 use executorch_abi::kernel::et_kernel_context_t;
 use executorch_abi::tracer::et_event_tracer_t;
@@ -69,73 +67,4 @@ pub unsafe fn kernel_allocate(
 pub unsafe fn kernel_tracer(context: *mut et_kernel_context_t) -> *const et_event_tracer_t {
     // SAFETY: the caller's promise.
     unsafe { running(context) }.map_or(ptr::null(), |(_, r)| r.tracer)
-}
-
-/// Preparing a call site; behind `et_prepare_context_t`.
-pub mod prepare {
-    use super::*;
-
-    /// What a kernel's `prepare` is handed.
-    pub struct Preparing<'a> {
-        /// The program that holds the constants.
-        pub program: &'a Program,
-        /// The method.
-        pub plan: &'a Plan,
-        /// The values of the call's arguments.
-        pub args: &'a [u32],
-        /// Which values an instruction writes.
-        pub written: &'a [bool],
-        /// Memory for the calls to come.
-        pub scratch: &'a mut Scratch,
-    }
-
-    impl Preparing<'_> {
-        fn never_written(&self, value: u32) -> bool {
-            self.written.get(value as usize) == Some(&false)
-        }
-
-        /// Whether an argument never changes after load.
-        pub fn is_constant(&self, index: usize) -> bool {
-            let Some(&arg) = self.args.get(index) else { return false };
-            let fixed = match self.plan.values.get(arg as usize) {
-                Some(Value::Tensor(tensor)) => {
-                    !tensor.is_dynamic
-                        && matches!(tensor.storage, Storage::Constant { .. } | Storage::External)
-                }
-                Some(Value::IntList(items)) => items.iter().all(|&i| self.never_written(i)),
-                Some(Value::TensorList(_) | Value::OptionalTensorList(_)) | None => false,
-                Some(_) => !self.plan.inputs.contains(&arg),
-            };
-            fixed && self.never_written(arg)
-        }
-
-        /// The identity of a constant tensor's contents.
-        pub fn identity(&self, index: usize) -> Result<[u64; 2]> {
-            let tensor = self.args.get(index).and_then(|&a| self.plan.values.get(a as usize));
-            match tensor {
-                Some(Value::Tensor(tensor)) if self.is_constant(index) => match tensor.storage {
-                    Storage::Constant { index } => Ok([self.program.identity(), u64::from(index)]),
-                    _ => Err(Error::new(ET_ERROR_NOT_SUPPORTED, "external data has no identity")),
-                },
-                _ => Err(Error::new(
-                    ET_ERROR_INVALID_ARGUMENT,
-                    format!("argument {index} of the call is no constant tensor"),
-                )),
-            }
-        }
-
-        /// Takes note that a constant's data will not be read: pages of a mapped file leave memory by themselves, so
-        /// there is nothing more to give back.
-        pub fn release(&self, index: usize) -> Result<()> {
-            if self.is_constant(index) {
-                return Ok(());
-            }
-            Err(Error::new(ET_ERROR_INVALID_ARGUMENT, format!("argument {index} of the call is no constant")))
-        }
-
-        /// Reserves scratch.
-        pub fn reserve(&mut self, size: usize, alignment: usize) -> Result<()> {
-            self.scratch.reserve(size, alignment)
-        }
-    }
 }

@@ -1,6 +1,5 @@
 //! Loads a method: memory, delegates, operators resolved and prepared.
 
-use super::context::prepare::Preparing;
 use super::memory::{Scratch, Table};
 use super::signature::Signature;
 use super::values::Values;
@@ -69,7 +68,7 @@ impl Method {
             program: Arc::clone(&program),
         };
         method.init_delegates(plan, &program, options)?;
-        method.prepare_kernels(plan, &program, &written)?;
+        method.prepare(plan, &program, &written)?;
         Ok(method)
     }
 
@@ -88,40 +87,6 @@ impl Method {
             let place = || format!("delegate {i} ({})", delegate.backend.to_string_lossy());
             let loaded = init_delegate(plan, delegate, program, merged, self.tracer.as_ref(), options);
             self.delegates.push(loaded.map_err(|e| e.within(place()))?);
-        }
-        Ok(())
-    }
-
-    fn prepare_kernels(&mut self, plan: &Plan, program: &Program, written: &[bool]) -> Result<()> {
-        for step in &mut self.steps {
-            let Action::Kernel(call) = &mut step.action else { continue };
-            let Some(prepare) = call.kernel.table.prepare else { continue };
-            let chain = plan.chains.get(step.chain as usize);
-            let Some(Instruction::Kernel { args, .. }) = chain.and_then(|c| c.get(step.instruction as usize))
-            else {
-                continue;
-            };
-            let mut preparing = Preparing { program, plan, args, written, scratch: &mut self.scratch };
-            let mut state = ptr::null_mut();
-            // SAFETY: the kernel obeys the ABI; its arguments are the method's values.
-            let code = unsafe {
-                prepare(
-                    ptr::from_mut(&mut preparing).cast(),
-                    self.args.at(step.args.start),
-                    step.args.len(),
-                    &mut state,
-                )
-            };
-            Error::check(code).map_err(|e| {
-                e.within(format!(
-                    "instruction {} of chain {} ({}), while it was prepared",
-                    step.instruction,
-                    step.chain,
-                    call.kernel.name.to_string_lossy()
-                ))
-            })?;
-            call.state = state;
-            call.release = call.kernel.table.release;
         }
         Ok(())
     }
@@ -213,7 +178,7 @@ fn restored(plan: &Plan) -> Vec<u32> {
 }
 
 fn steps(plan: &Plan, values: &Values, written: &[bool]) -> Result<(Vec<Step>, Table<*mut et_value_t>)> {
-    let changes = |value: u32| written.get(value as usize) != Some(&false);
+    let changing = values.changing_lists(|value| written.get(value as usize) != Some(&false));
     let mut steps = Vec::new();
     let mut table = Vec::new();
     let mut base = 0;
@@ -223,7 +188,8 @@ fn steps(plan: &Plan, values: &Values, written: &[bool]) -> Result<(Vec<Step>, T
             let mut lists = Vec::new();
             if let Instruction::Kernel { args, .. } | Instruction::Delegate { args, .. } = instruction {
                 table.extend(args.iter().map(|&a| values.values.at(a as usize)));
-                lists = values.changing_lists(args, changes);
+                lists = values.lists_among(args);
+                lists.retain(|&list| changing.get(list as usize) == Some(&true));
             }
             let action = match instruction {
                 Instruction::Kernel { operator, args } => resolve(plan, *operator, args)

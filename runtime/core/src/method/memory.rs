@@ -50,6 +50,11 @@ pub struct Block {
     layout: Layout,
 }
 
+// SAFETY: a block owns its memory; who shares one does not write to it any more.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
 impl Block {
     /// Zeroed memory.
     pub fn zeroed(size: usize) -> Result<Self> {

@@ -207,7 +207,7 @@ impl Method {
     }
 
     /// Where an error happened: the instruction, its operator, and the shapes that it was called with.
-    fn place(&self, at: usize) -> String {
+    pub(super) fn place(&self, at: usize) -> String {
         let Some(step) = self.steps.get(at) else { return String::new() };
         let plan = self.plan().ok();
         let name = plan.and_then(|plan| {
@@ -248,7 +248,7 @@ unsafe fn arguments<'a>(args: *const *mut et_value_t, count: usize) -> &'a [*mut
 
 /// # Safety
 /// `args` holds `count` pointers to values of the method.
-unsafe fn run_kernel(
+pub(super) unsafe fn run_kernel(
     call: &Call,
     args: *const *mut et_value_t,
     count: usize,

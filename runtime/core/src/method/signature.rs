@@ -26,6 +26,16 @@ impl<'a> Signature<'a> {
         Ok(Self { inputs, outputs })
     }
 
+    /// The number of inputs, which come before the outputs.
+    pub fn input_count(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// The number of outputs, not counting the slots for return values.
+    pub fn output_count(&self) -> usize {
+        self.outputs.len()
+    }
+
     /// Checks the values that a call names.
     pub fn check(&self, args: &[u32], values: &[Value]) -> Result<()> {
         let expected = self.inputs.len() + self.outputs.len();

@@ -15,12 +15,21 @@ use executorch_abi::{Error, Result};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 
 /// A list whose items are values, kept in step with them.
 #[derive(Debug)]
 enum List {
     Ints { value: u32, items: Vec<u32>, data: Table<i64> },
     Tensors { value: u32, items: Vec<Option<u32>>, data: Table<*mut et_tensor_t> },
+}
+
+impl List {
+    fn value(&self) -> u32 {
+        match self {
+            Self::Ints { value, .. } | Self::Tensors { value, .. } => *value,
+        }
+    }
 }
 
 /// The values of a method and all that they point to.
@@ -34,11 +43,16 @@ pub struct Values {
     /// Each value's tensor, by its number.
     of_value: HashMap<u32, usize>,
     lists: Vec<List>,
+    /// Each list's number, by its value.
+    list_of_value: HashMap<u32, u32>,
+    /// Memory of tensors that were computed at load.
+    folded: HashMap<u32, Arc<Block>>,
     _dims: Table<i32>,
     _orders: Table<u8>,
     _blocks: Vec<Block>,
     _device_blocks: Vec<DeviceBlock>,
-    _external: Vec<Buffer>,
+    /// External data, by its address.
+    external: HashMap<usize, Buffer>,
 }
 
 /// The start of every planned buffer of a method.
@@ -273,7 +287,7 @@ impl Values {
             dim += 2 * rank;
             order += rank;
         }
-        let external_buffers = binder.buffers;
+        let external = binder.buffers.into_iter().map(|b| (b.bytes().as_ptr().addr(), b)).collect();
         let tensors = Table::new(raw);
         let tensor_at = |value: u32| of_value.get(&value).map_or(ptr::null_mut(), |&t| tensors.at(t));
         let mut lists = Vec::new();
@@ -324,12 +338,14 @@ impl Values {
             tensors,
             homes,
             of_value,
+            list_of_value: (0..).zip(&lists).map(|(i, list)| (list.value(), i)).collect(),
+            folded: HashMap::new(),
             lists,
             _dims: dims,
             _orders: orders,
             _blocks: arenas.blocks,
             _device_blocks: arenas.device_blocks,
-            _external: external_buffers,
+            external,
         };
         for list in 0..result.lists.len() {
             result.refresh(list)?;
@@ -337,15 +353,70 @@ impl Values {
         Ok(result)
     }
 
-    /// The lists among some values, by number, of which `changes` says that an item may change.
-    pub fn changing_lists(&self, args: &[u32], changes: impl Fn(u32) -> bool) -> Vec<u32> {
+    /// Which lists have an item that `changes` says may change.
+    pub fn changing_lists(&self, changes: impl Fn(u32) -> bool) -> Vec<bool> {
         let changing = |list: &List| match list {
-            List::Ints { value, items, .. } => args.contains(value) && items.iter().any(|&i| changes(i)),
-            List::Tensors { value, items, .. } => {
-                args.contains(value) && items.iter().flatten().any(|&i| changes(i))
-            }
+            List::Ints { items, .. } => items.iter().any(|&i| changes(i)),
+            List::Tensors { items, .. } => items.iter().flatten().any(|&i| changes(i)),
         };
-        (0..).zip(&self.lists).filter(|(_, list)| changing(list)).map(|(i, _)| i).collect()
+        self.lists.iter().map(changing).collect()
+    }
+
+    /// The lists among some values, by number.
+    pub fn lists_among(&self, values: &[u32]) -> Vec<u32> {
+        let mut lists: Vec<u32> = values.iter().filter_map(|v| self.list_of_value.get(v).copied()).collect();
+        lists.sort_unstable();
+        lists.dedup();
+        lists
+    }
+
+    fn tensor(&self, value: u32) -> Option<*mut et_tensor_t> {
+        self.of_value.get(&value).map(|&tensor| self.tensors.at(tensor))
+    }
+
+    /// Lets a tensor use other memory of its size, and returns what it used.
+    pub fn rebind(&self, value: u32, data: *mut c_void) -> *mut c_void {
+        // SAFETY: a tensor of the table, which this thread alone uses.
+        self.tensor(value).map_or(ptr::null_mut(), |t| unsafe { std::mem::replace(&mut (*t).data, data) })
+    }
+
+    /// Makes a tensor the constant that `block` holds.
+    pub fn set_constant(&mut self, value: u32, block: Arc<Block>) {
+        let Some(tensor) = self.tensor(value) else { return };
+        // SAFETY: as in `rebind`.
+        unsafe {
+            (*tensor).data = block.data().cast();
+            (*tensor).flags = ET_TENSOR_CONSTANT;
+        }
+        self.folded.insert(value, block);
+    }
+
+    /// Gives the memory of a tensor that was computed at load back; false if it is no such tensor.
+    pub fn give_back(&mut self, value: u32) -> bool {
+        let block = self.folded.remove(&value);
+        if block.is_some() {
+            self.rebind(value, ptr::null_mut());
+        }
+        block.is_some()
+    }
+
+    /// The buffer and bytes of an external tensor.
+    fn external(&self, value: u32) -> Option<(&Buffer, &[u8])> {
+        let &(data, size) = self.homes.get(*self.of_value.get(&value)?)?;
+        let buffer = self.external.get(&data.addr())?;
+        Some((buffer, buffer.bytes().get(..usize::try_from(size).ok()?)?))
+    }
+
+    /// What identifies the data of an external tensor, if it lies in a mapped file.
+    pub fn external_identity(&self, value: u32) -> Option<[u64; 2]> {
+        self.external(value).and_then(|(buffer, bytes)| buffer.identity(bytes))
+    }
+
+    /// Gives the memory of an external tensor back, as far as it can be had again.
+    pub fn discard_external(&self, value: u32) {
+        if let Some((buffer, bytes)) = self.external(value) {
+            buffer.discard(bytes);
+        }
     }
 
     /// Brings a list's items up to date.

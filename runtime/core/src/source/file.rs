@@ -1,9 +1,9 @@
 //! Loaders of files: mapped, read to memory, or through a descriptor.
 
+use super::mapping::Mapping;
 use executorch_abi::error::*;
 use executorch_abi::loader::*;
 use executorch_abi::{Error, Result};
-use memmap2::{Advice, Mmap};
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::c_void;
 use std::fs::File;
@@ -12,9 +12,10 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::ptr;
+use std::sync::Arc;
 
 /// Whether mapped pages are locked in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mlock {
     /// They are not.
     No,
@@ -32,16 +33,7 @@ const READ_ALIGNMENT: usize = 128;
 /// A loader that maps `path`.
 pub fn open_mapped(path: &Path, mlock: Mlock) -> Result<et_data_loader_t> {
     let file = open(path)?;
-    // SAFETY: the mapping is private and read-only; the ABI asks callers not to truncate a mapped file.
-    let map = unsafe { Mmap::map(&file) }.map_err(|e| failed(path, "map", &e))?;
-    match mlock {
-        Mlock::No => {}
-        Mlock::Yes => map.lock().map_err(|e| failed(path, "lock the pages of", &e))?,
-        // Best effort by contract: the mapping works without.
-        Mlock::Try => drop(map.lock()),
-        Mlock::ReadAhead => drop(map.advise(Advice::WillNeed)),
-    }
-    Ok(table(map))
+    Ok(table(Mapping::of(&file, mlock).map_err(|e| failed(path, "map", &e))?))
 }
 
 /// A loader that reads ranges of `path` to memory.
@@ -85,14 +77,15 @@ trait Source: Send + Sync + 'static {
     fn load_into(&self, offset: u64, destination: &mut [u8]) -> io::Result<()>;
 }
 
-impl Source for Mmap {
+impl Source for Arc<Mapping> {
     fn size(&self) -> u64 {
         self.len() as u64
     }
 
     fn load(&self, offset: u64, size: usize) -> io::Result<et_buffer_t> {
         let bytes = range(self, offset, size)?;
-        Ok(et_buffer_t { data: bytes.as_ptr().cast(), size, free: None, context: ptr::null_mut() })
+        let context = Arc::as_ptr(self).cast_mut().cast();
+        Ok(et_buffer_t { data: bytes.as_ptr().cast(), size, free: None, context })
     }
 
     fn load_into(&self, offset: u64, destination: &mut [u8]) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! A data loader of the ABI, owned.
 
+use super::mapping::Mapping;
 use executorch_abi::error::*;
 use executorch_abi::loader::*;
 use executorch_abi::{Error, Result};
@@ -166,6 +167,19 @@ impl Buffer {
         }
         // SAFETY: the buffer is valid by the contract of `new` or the checks of `Loader::load`.
         unsafe { std::slice::from_raw_parts(self.raw.data.cast(), self.raw.size) }
+    }
+
+    /// What identifies the bytes, if they lie in a mapped file: the file's number, and their offset in it.
+    pub fn identity(&self, bytes: &[u8]) -> Option<[u64; 2]> {
+        let (mapping, offset) = Mapping::behind(self.raw.context, bytes)?;
+        Some([mapping.identity(), offset as u64])
+    }
+
+    /// Lets the system take the memory of `bytes`, a part of the buffer, back where it can be had again from a file.
+    pub fn discard(&self, bytes: &[u8]) {
+        if let Some((mapping, offset)) = Mapping::behind(self.raw.context, bytes) {
+            mapping.discard(offset, bytes.len());
+        }
     }
 
     /// Gives the raw buffer away; the receiver frees it.
