@@ -198,7 +198,8 @@ impl<'a> Args<'a> {
             return Self::wrong(index, "a string", value.tag);
         }
         // SAFETY: the tag says which member holds; the runtime's strings hold `length` bytes.
-        let bytes = unsafe { list(value.payload.as_string.data.cast::<u8>(), value.payload.as_string.length) };
+        let bytes =
+            unsafe { list(value.payload.as_string.data.cast::<u8>(), value.payload.as_string.length) };
         std::str::from_utf8(bytes)
             .map_err(|_| Error::new(ET_ERROR_INVALID_PROGRAM, format!("argument {index} is not UTF-8 text")))
     }

@@ -52,7 +52,7 @@ pub type et_kernel_prepare_t = Option<
 pub type et_kernel_release_t = Option<unsafe extern "C" fn(state: *mut c_void)>;
 
 /// Flag of [`et_kernel_t::flags`]: the outputs depend on the arguments alone, so a call whose arguments are all
-/// constant may be run once at load. Needs a `signature`.
+/// constant may be run once at load, after `prepare`; its results are then constants. Needs a `signature`.
 pub const ET_KERNEL_PURE: u32 = 1;
 
 /// A kernel. The table that holds it must live as long as the process.
@@ -128,12 +128,16 @@ unsafe extern "C" {
     pub fn et_kernel_context_tracer(context: *mut et_kernel_context_t) -> *const et_event_tracer_t;
 
     /// Whether argument `index` never changes after load: a scalar or list that no instruction writes, or a
-    /// tensor whose shape and data are constant.
+    /// tensor whose shape and data are constant, in the file or as the result of a call that was run at load
+    /// (such as the `permute_copy` of a linear layer's weight), or a list of such tensors.
     pub fn et_prepare_is_constant(context: *mut et_prepare_context_t, index: usize) -> bool;
 
     /// An identity of the contents of constant tensor argument `index`: equal for the same constant of the same
-    /// file in every method and module of the process, and never reused. Fails with
-    /// `ET_ERROR_INVALID_ARGUMENT` if the argument is no constant tensor. Writes two numbers.
+    /// program, or of the same file if it is mapped, in every method and module of the process, and for the
+    /// same computation on it at load; never reused. It says nothing of the tensor's dtype and shape.
+    ///
+    /// Fails with `ET_ERROR_INVALID_ARGUMENT` if the argument is no constant tensor, and with
+    /// `ET_ERROR_NOT_SUPPORTED` for external data that is not mapped. Writes two numbers.
     pub fn et_prepare_constant_identity(
         context: *mut et_prepare_context_t,
         index: usize,
@@ -141,7 +145,8 @@ unsafe extern "C" {
     ) -> et_error_t;
 
     /// Promises that `run` will not read the data of constant tensor argument `index` (it was packed), so that
-    /// the runtime may give its memory back once no other instruction needs it.
+    /// the runtime gives its memory back once no other instruction needs it: `data` is then null if the tensor
+    /// was computed at load, and pages of a mapped file leave memory. What `prepare` makes must be a copy.
     pub fn et_prepare_release_constant(context: *mut et_prepare_context_t, index: usize) -> et_error_t;
 
     /// Reserves memory for `et_kernel_context_allocate`, so that the first run does not allocate.

@@ -4,29 +4,13 @@
 
 mod common;
 
+use common::random::Random;
 use common::*;
 use executorch_abi::method::et_method_input_count;
 use executorch_abi::program::*;
 use executorch_abi::tensor::et_tensor_t;
 use executorch_abi::value::*;
 use std::ffi::CStr;
-
-/// A small generator of numbers, so that a failing seed can be run again.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        // xorshift64*
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
 
 const WORDS: [u32; 10] = [0, 1, 2, 16, 17, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0xffff_fffe, 0x4000_0000];
 
@@ -93,7 +77,7 @@ fn mutants_never_crash() {
         let mut loaded = 0;
         for seed in 1..=per_program {
             let mut bytes = original.clone();
-            mutate(&mut bytes, &mut Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+            mutate(&mut bytes, &mut Random::new(seed));
             if let Ok(program) = load_bytes(&Aligned::new(&bytes)) {
                 loaded += 1;
                 exercise(&program);

@@ -197,7 +197,7 @@ impl Uses {
     }
 
     /// Whether a value that shares memory with one that lives from `from` to `to` has nothing to do with it: memory
-    /// that is used again holds another value only after that one is written, while a view that the exporter left
+    /// that is used again holds another value only once that one is written, while a view that the exporter left
     /// out of the program is read without ever being written.
     fn is_stranger(&self, plan: &Plan, value: u32, from: usize, to: usize, effort: &mut Effort) -> bool {
         let planned = matches!(
@@ -205,11 +205,11 @@ impl Uses {
             Some(Value::Tensor(Tensor { storage: Storage::Planned(_), .. }))
         );
         let events = self.events(value);
-        let starts_written = self.inputs.get(value as usize) == Some(&true)
-            || events.first().is_none_or(|e| e.kind == Kind::Write);
+        let starts_written = |event: Option<&Event>| event.is_none_or(|e| e.kind == Kind::Write);
         planned
-            && starts_written
             && effort.spend(events.len())
+            && (self.inputs.get(value as usize) == Some(&true) || starts_written(events.first()))
+            && starts_written(events.iter().find(|e| e.at > from))
             && !events.iter().any(|e| e.kind == Kind::Write && e.at > from && e.at <= to)
     }
 }

@@ -3,6 +3,9 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+pub mod made;
+pub mod random;
+
 extern crate executorch_core as _;
 
 use executorch_abi::error::*;

@@ -17,7 +17,7 @@
 
 /**
  * Flag of [`et_kernel_t::flags`]: the outputs depend on the arguments alone, so a call whose arguments are all
- * constant may be run once at load. Needs a `signature`.
+ * constant may be run once at load, after `prepare`; its results are then constants. Needs a `signature`.
  */
 #define ET_KERNEL_PURE 1
 
@@ -177,15 +177,19 @@ extern const et_event_tracer_t *et_kernel_context_tracer(struct et_kernel_contex
 
 /**
  * Whether argument `index` never changes after load: a scalar or list that no instruction writes, or a
- * tensor whose shape and data are constant.
+ * tensor whose shape and data are constant, in the file or as the result of a call that was run at load
+ * (such as the `permute_copy` of a linear layer's weight), or a list of such tensors.
  */
 extern bool et_prepare_is_constant(struct et_prepare_context_t *context,
                                    size_t index);
 
 /**
  * An identity of the contents of constant tensor argument `index`: equal for the same constant of the same
- * file in every method and module of the process, and never reused. Fails with
- * `ET_ERROR_INVALID_ARGUMENT` if the argument is no constant tensor. Writes two numbers.
+ * program, or of the same file if it is mapped, in every method and module of the process, and for the
+ * same computation on it at load; never reused. It says nothing of the tensor's dtype and shape.
+ *
+ * Fails with `ET_ERROR_INVALID_ARGUMENT` if the argument is no constant tensor, and with
+ * `ET_ERROR_NOT_SUPPORTED` for external data that is not mapped. Writes two numbers.
  */
 extern et_error_t et_prepare_constant_identity(struct et_prepare_context_t *context,
                                                size_t index,
@@ -193,7 +197,8 @@ extern et_error_t et_prepare_constant_identity(struct et_prepare_context_t *cont
 
 /**
  * Promises that `run` will not read the data of constant tensor argument `index` (it was packed), so that
- * the runtime may give its memory back once no other instruction needs it.
+ * the runtime gives its memory back once no other instruction needs it: `data` is then null if the tensor
+ * was computed at load, and pages of a mapped file leave memory. What `prepare` makes must be a copy.
  */
 extern et_error_t et_prepare_release_constant(struct et_prepare_context_t *context,
                                               size_t index);
