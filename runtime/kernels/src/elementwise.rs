@@ -332,3 +332,7 @@ impl<C: Compute> Job<'_, C> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;

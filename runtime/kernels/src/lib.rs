@@ -19,6 +19,10 @@ pub mod reduction;
 pub mod shape;
 pub mod strided;
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod testing;
+
 // The unit tests call the runtime's functions, which programs get from its library.
 #[cfg(test)]
 use {executorch_core as _, executorch_threadpool as _};
@@ -32,6 +36,7 @@ pub const TABLES: &[&Table] = &[
     &ops::arithmetic::TABLE,
     &ops::batch_norm::TABLE,
     &ops::compare::TABLE,
+    &ops::complex::TABLE,
     &ops::convert::TABLE,
     &ops::convolution::TABLE,
     &ops::convolution_backward::TABLE,

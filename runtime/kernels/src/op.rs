@@ -33,6 +33,15 @@ impl Table {
         unsafe { et_register_kernels(registration, self.entries.as_ptr(), self.entries.len()) };
     }
 
+    /// The body of an [`entry`].
+    #[cfg(test)]
+    pub fn body(&self, name: &str) -> Option<Body> {
+        let found = self.names().position(|n| n.to_str() == Ok(name));
+        let entry = found.and_then(|at| self.entries.get(at)).filter(|e| e.prepare.is_none());
+        // SAFETY: `entry` made the pointer of a `Body`.
+        entry.map(|e| unsafe { std::mem::transmute::<*mut c_void, Body>(e.user_data) })
+    }
+
     /// The names of the operators.
     pub fn names(&self) -> impl Iterator<Item = &'static CStr> {
         // SAFETY: `entry` takes names that are static C strings.
@@ -64,6 +73,14 @@ pub const fn impure(name: &'static CStr, signature: &'static CStr, body: Body) -
 /// What an operator may ask the runtime for during a call.
 pub struct Context {
     raw: *mut et_kernel_context_t,
+}
+
+#[cfg(test)]
+impl Context {
+    /// A context outside a run, which has no scratch.
+    pub fn detached() -> Self {
+        Self { raw: ptr::null_mut() }
+    }
 }
 
 impl Context {

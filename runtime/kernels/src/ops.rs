@@ -4,6 +4,7 @@ pub mod activation;
 pub mod arithmetic;
 pub mod batch_norm;
 pub mod compare;
+pub mod complex;
 pub mod convert;
 pub mod convolution;
 pub mod convolution_backward;

@@ -4,6 +4,7 @@ use crate::elementwise::{Operand, Types, run};
 use crate::function::Function;
 use crate::number::{float_of, is_float, promote, promote_scalar};
 use crate::op::{Context, Table, bad, entry};
+use crate::ops::complex;
 use executorch_abi::{Args, Dtype, Result, Scalar};
 use executorch_simd::Binary;
 
@@ -69,7 +70,23 @@ fn operand<'a>(args: &Args<'a>, index: usize) -> Result<Operand<'a>> {
     args.scalar(index).map(Operand::Number).or_else(|_| args.tensor(index).map(Operand::Tensor))
 }
 
+/// Both operands, if one of them is complex.
+fn complex_pair<'a>(args: &Args<'a>) -> Result<Option<[Operand<'a>; 2]>> {
+    let operands = [operand(args, 0)?, operand(args, 1)?];
+    for operand in operands {
+        if let Operand::Tensor(tensor) = operand
+            && complex::is_complex(tensor.dtype()?)
+        {
+            return Ok(Some(operands));
+        }
+    }
+    Ok(None)
+}
+
 fn add(_: &mut Context, args: &Args<'_>) -> Result<()> {
+    if let Some(operands) = complex_pair(args)? {
+        return complex::binary(args, 3, operands, complex::add(args.scalar(2)?.to_f64()));
+    }
     let Pair { operands: [a, b], common } = Pair::of(args)?;
     let function = match factor(args, common)? {
         None => Function::Binary(Binary::Add),
@@ -79,6 +96,9 @@ fn add(_: &mut Context, args: &Args<'_>) -> Result<()> {
 }
 
 fn sub(_: &mut Context, args: &Args<'_>) -> Result<()> {
+    if let Some(operands) = complex_pair(args)? {
+        return complex::binary(args, 3, operands, complex::add(-args.scalar(2)?.to_f64()));
+    }
     let pair = Pair::of(args)?;
     difference(args, pair.operands, pair.common)
 }
@@ -114,6 +134,9 @@ fn factor(args: &Args<'_>, common: Dtype) -> Result<Option<Scalar>> {
 }
 
 fn mul(_: &mut Context, args: &Args<'_>) -> Result<()> {
+    if let Some(operands) = complex_pair(args)? {
+        return complex::binary(args, 2, operands, complex::mul);
+    }
     plain(args, Binary::Mul)
 }
 
@@ -130,6 +153,9 @@ fn divide(args: &Args<'_>, out: usize, op: Binary) -> Result<()> {
 }
 
 fn div(_: &mut Context, args: &Args<'_>) -> Result<()> {
+    if let Some(operands) = complex_pair(args)? {
+        return complex::binary(args, 2, operands, complex::div);
+    }
     true_division(args, 2)
 }
 

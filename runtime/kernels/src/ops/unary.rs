@@ -4,12 +4,13 @@ use crate::elementwise::{Types, run};
 use crate::function::Function;
 use crate::number::float_of;
 use crate::op::{Context, Table, bad, entry};
+use crate::ops::complex;
 use executorch_abi::{Args, Dtype, Result};
 use executorch_simd::Unary;
 
 /// What this family registers.
 pub static TABLE: Table = Table::new(&[
-    entry(c"aten::abs.out", c"T>T", |_, a| same(a, Unary::Abs)),
+    entry(c"aten::abs.out", c"T>T", abs),
     entry(c"aten::neg.out", c"T>T", |_, a| same(a, Unary::Neg)),
     entry(c"aten::sign.out", c"T>T", sign),
     entry(c"aten::ceil.out", c"T>T", |_, a| same(a, Unary::Ceil)),
@@ -56,6 +57,13 @@ pub fn same(args: &Args<'_>, op: Unary) -> Result<()> {
 pub fn real(args: &Args<'_>, op: Unary) -> Result<()> {
     let input = args.tensor(0)?;
     run(args, 1, &[input.into()], float_of(input.dtype()?)?, Function::Unary(op))
+}
+
+fn abs(_: &mut Context, args: &Args<'_>) -> Result<()> {
+    if complex::is_complex(args.tensor(0)?.dtype()?) {
+        return complex::abs(args);
+    }
+    same(args, Unary::Abs)
 }
 
 /// The sign of bools is what they are.
