@@ -109,6 +109,11 @@ impl<'a> Args<'a> {
         Ok(self.value(index)?.tag == ET_TAG_NONE)
     }
 
+    /// Whether argument `index` is a tensor. Unlike a failed [`Args::tensor`], asking is free.
+    pub fn is_tensor(&self, index: usize) -> Result<bool> {
+        Ok(self.value(index)?.tag == ET_TAG_TENSOR)
+    }
+
     /// A tensor that is read.
     pub fn tensor(&self, index: usize) -> Result<TensorRef<'a>> {
         let value = self.value(index)?;

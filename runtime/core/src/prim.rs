@@ -45,7 +45,7 @@ impl<'a> Call<'a> {
             Error::new(ET_ERROR_INVALID_PROGRAM, format!("argument {index} for the result is missing"))
         })?;
         // A tensor's slot must stay one: lists and views hold on to it.
-        if self.args.tensor(index).is_ok() {
+        if self.args.is_tensor(index)? {
             return Err(Error::new(
                 ET_ERROR_INVALID_PROGRAM,
                 format!("argument {index} is a tensor, but the operator gives a number"),

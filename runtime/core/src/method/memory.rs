@@ -114,7 +114,8 @@ impl Drop for DeviceBlock {
     }
 }
 
-/// Memory for one instruction. It grows to what the largest one needs and then allocates no more.
+/// Memory for one instruction. It grows to what the largest one needs and then allocates no more. Its bytes are
+/// initialised, with whatever the instruction before left there.
 #[derive(Debug, Default)]
 pub struct Scratch {
     blocks: Vec<Block>,

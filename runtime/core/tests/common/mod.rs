@@ -3,11 +3,13 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+pub mod counting;
 pub mod made;
 pub mod random;
 
 extern crate executorch_core as _;
 
+use executorch_abi::data_map::*;
 use executorch_abi::error::*;
 use executorch_abi::kernel::*;
 use executorch_abi::loader::*;
@@ -129,6 +131,51 @@ pub fn load_bytes(bytes: &Aligned) -> Result<Program> {
     // SAFETY: a valid buffer and a place for the loader.
     Error::check(unsafe { et_data_loader_from_buffer(&buffer, &mut loader) })?;
     load(loader)
+}
+
+/// External data, released when dropped.
+pub struct DataMap(Box<et_data_map_t>);
+
+impl DataMap {
+    /// Loads a `.ptd`.
+    pub fn open(path: &Path) -> Self {
+        let loader = open(path, ET_LOAD_MMAP).unwrap();
+        let mut map = std::mem::MaybeUninit::uninit();
+        // SAFETY: the loader is given away; the map is written on success.
+        unsafe {
+            assert_eq!(et_data_map_load(&loader, map.as_mut_ptr()), ET_OK);
+            Self(Box::new(map.assume_init()))
+        }
+    }
+
+    /// Options that pass the map to a method, which it outlives.
+    pub fn options(&self) -> et_method_options_t {
+        et_method_options_t { data_map: &*self.0, ..no_options() }
+    }
+}
+
+impl Drop for DataMap {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.0.destroy {
+            // SAFETY: the map is owned.
+            unsafe { destroy(self.0.user_data) }
+        }
+    }
+}
+
+/// Options that ask for nothing.
+pub fn no_options() -> et_method_options_t {
+    et_method_options_t {
+        struct_size: size_of::<et_method_options_t>() as u32,
+        reserved: 0,
+        memory: ptr::null(),
+        data_map: ptr::null(),
+        tracer: ptr::null(),
+        backend_options: ptr::null(),
+        backend_options_count: 0,
+        kernels: ptr::null(),
+        kernel_count: 0,
+    }
 }
 
 /// Loads a method.

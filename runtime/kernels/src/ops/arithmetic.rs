@@ -66,8 +66,11 @@ impl<'a> Pair<'a> {
 }
 
 fn operand<'a>(args: &Args<'a>, index: usize) -> Result<Operand<'a>> {
-    // A wrong tag is neither.
-    args.scalar(index).map(Operand::Number).or_else(|_| args.tensor(index).map(Operand::Tensor))
+    if args.is_tensor(index)? {
+        args.tensor(index).map(Operand::Tensor)
+    } else {
+        args.scalar(index).map(Operand::Number)
+    }
 }
 
 /// Both operands, if one of them is complex.
