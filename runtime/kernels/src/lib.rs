@@ -8,6 +8,7 @@
 
 pub mod elements;
 pub mod elementwise;
+pub mod fourier;
 pub mod function;
 pub mod moves;
 pub mod number;
@@ -40,7 +41,9 @@ pub const TABLES: &[&Table] = &[
     &ops::convert::TABLE,
     &ops::convolution::TABLE,
     &ops::convolution_backward::TABLE,
+    &ops::distance::TABLE,
     &ops::extreme::TABLE,
+    &ops::fft::TABLE,
     &ops::fill::TABLE,
     &ops::image::TABLE,
     &ops::join::TABLE,
