@@ -140,7 +140,11 @@ fn cdist(context: &mut Context, args: &Args<'_>) -> Result<()> {
     // How Euclidean distances are made (argument 3) is a hint: they are always made of differences, which is exact.
     let norm = Norm::of(args.double(2)?)?;
     let ([batch_a @ .., m, k], [batch_b @ .., n, other_k]) = (a.sizes(), b.sizes()) else {
-        return Err(bad(format!("expected two sets of rows, found sizes {:?} and {:?}", a.sizes(), b.sizes())));
+        return Err(bad(format!(
+            "expected two sets of rows, found sizes {:?} and {:?}",
+            a.sizes(),
+            b.sizes()
+        )));
     };
     if k != other_k {
         return Err(bad(format!("rows of {k} and of {other_k} elements have no distance")));
@@ -164,7 +168,8 @@ fn between<C: Compute>(
 ) -> Result<()> {
     let size = |t: TensorRef<'_>, from_end: usize| t.sizes()[t.rank() - from_end] as usize;
     let (m, n, k) = (size(a, 2), size(b, 2), size(a, 1));
-    let (x, y) = (elements::<C>(context, a, "the first operand")?, elements::<C>(context, b, "the second operand")?);
+    let (x, y) =
+        (elements::<C>(context, a, "the first operand")?, elements::<C>(context, b, "the second operand")?);
     let (of_a, of_b) = (&a.sizes()[..a.rank() - 2], &b.sizes()[..b.rank() - 2]);
     fill(context, out, n, n * k, |row, distances: &mut [C]| {
         let (at, row) = (row / m, row % m);
@@ -203,7 +208,12 @@ fn pdist(context: &mut Context, args: &Args<'_>) -> Result<()> {
     by_dtype!([input], out, within(context, norm, input, &mut out))
 }
 
-fn within<C: Compute>(context: &mut Context, norm: Norm, input: TensorRef<'_>, out: &mut TensorMut<'_>) -> Result<()> {
+fn within<C: Compute>(
+    context: &mut Context,
+    norm: Norm,
+    input: TensorRef<'_>,
+    out: &mut TensorMut<'_>,
+) -> Result<()> {
     let [n, k] = [input.sizes()[0] as usize, input.sizes()[1] as usize];
     let x = elements::<C>(context, input, "the input")?;
     fill(context, out, 1, k, |pair, distance: &mut [C]| {

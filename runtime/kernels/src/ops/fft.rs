@@ -53,7 +53,9 @@ impl Axes {
             0 => Ok(1.0),
             1 => Ok(1.0 / n.sqrt()),
             2 => Ok(1.0 / n),
-            other => Err(bad(format!("the normalization is {other}, expected 0 (none), 1 (by √n) or 2 (by n)"))),
+            other => {
+                Err(bad(format!("the normalization is {other}, expected 0 (none), 1 (by √n) or 2 (by n)")))
+            }
         }
     }
 }
@@ -169,7 +171,9 @@ fn backward<T: Scalar>(context: &mut Context, args: &Args<'_>, dtype: Dtype) -> 
     let [_, count, inner] = around(input.sizes(), axes.last());
     let n = usize::try_from(asked).ok().filter(|&n| n > 0 && i32::try_from(n).is_ok() && n / 2 + 1 == count);
     let n = n.ok_or_else(|| {
-        bad(format!("{asked} real numbers need half as many complex ones and one more; the input has {count}"))
+        bad(format!(
+            "{asked} real numbers need half as many complex ones and one more; the input has {count}"
+        ))
     })?;
     let shape = with_size(input.sizes(), axes.last(), n as i32)?;
     let factor = T::of_f64(axes.factor(shape.sizes(), args.int(2)?)?);
