@@ -195,6 +195,17 @@ impl View {
     }
 }
 
+/// Where element `index` (counted in the dimensions' order) of some dimensions lies, from their first.
+pub fn offset_of(dims: &[Dim], mut index: usize) -> isize {
+    let mut offset = 0;
+    for dim in dims.iter().rev() {
+        let size = dim.size.max(1);
+        offset += (index % size) as isize * dim.step;
+        index /= size;
+    }
+    offset
+}
+
 /// The index that `index` names among `size` elements, where it may count from the end.
 pub fn wrap(index: i64, size: usize, what: &str) -> Result<usize> {
     let wrapped = if index < 0 { index.saturating_add(size as i64) } else { index };

@@ -22,8 +22,6 @@ pub static TABLE: Table = Table::new(&[
     entry(c"aten::unfold_copy.out", c"TIII>T", unfold),
     entry(c"aten::diagonal_copy.out", c"TIII>T", diagonal),
     entry(c"aten::as_strided_copy.out", c"TLLi>T", as_strided),
-    entry(c"aten::pixel_shuffle.out", c"TI>T", pixel_shuffle),
-    entry(c"aten::pixel_unshuffle.out", c"TI>T", pixel_unshuffle),
 ]);
 
 /// Copies the part of `input` that `view` names to the output, whose sizes are the view's.
@@ -264,65 +262,4 @@ fn as_strided(_: &mut Context, args: &Args<'_>) -> Result<()> {
     let offset = isize::try_from(offset).ok().filter(|&o| o >= 0);
     let offset = offset.ok_or_else(|| bad("the storage offset should be at least 0"))?;
     emit(args, 4, input, &view.moved(offset))
-}
-
-/// The factor of a pixel shuffle, and the dimensions of the input.
-fn shuffle_factor<'a>(args: &Args<'a>) -> Result<(TensorRef<'a>, usize, usize)> {
-    let (input, factor) = (args.tensor(0)?, args.int(1)?);
-    if input.rank() < 3 {
-        return Err(bad(format!("expected 3 dimensions or more, found sizes {:?}", input.sizes())));
-    }
-    let factor = usize::try_from(factor).ok().filter(|&f| f > 0 && f <= i32::MAX as usize);
-    let factor = factor.ok_or_else(|| bad("the factor of a pixel shuffle should be at least 1"))?;
-    Ok((input, factor, input.rank()))
-}
-
-fn pixel_shuffle(_: &mut Context, args: &Args<'_>) -> Result<()> {
-    let (input, factor, rank) = shuffle_factor(args)?;
-    let (c, h, w) = (rank - 3, rank - 2, rank - 1);
-    let channels = input.sizes()[c] as usize;
-    let square = factor.saturating_mul(factor);
-    if !channels.is_multiple_of(square) {
-        return Err(bad(format!("{channels} channels are no multiple of {square}, the factor's square")));
-    }
-    let mut room = [0; ET_MAX_RANK];
-    let sizes = &mut room[..rank];
-    sizes.copy_from_slice(input.sizes());
-    sizes[c] = (channels / square) as i32;
-    for at in [h, w] {
-        sizes[at] =
-            i32::try_from(sizes[at] as usize * factor).map_err(|_| bad("the picture grows too large"))?;
-    }
-    // (c, f, f, h, w) of the input are (c, h, f, w, f) of the output.
-    let view = View::of(input).split(c, factor)?.split(c, factor)?;
-    let mut order: [usize; ET_MAX_RANK + 2] = std::array::from_fn(|i| i);
-    order[c + 1..c + 5].copy_from_slice(&[c + 3, c + 1, c + 4, c + 2]);
-    let mut out = output(args, 2, sizes, &[input])?;
-    same_dtype(&out, input)?;
-    let target = View::of(out.view()).split(w, factor)?.split(h, factor)?;
-    copy(input.bytes()?, &view.permute(&order[..rank + 2])?, out.bytes()?, &target, input.dtype()?.size())
-}
-
-fn pixel_unshuffle(_: &mut Context, args: &Args<'_>) -> Result<()> {
-    let (input, factor, rank) = shuffle_factor(args)?;
-    let (c, h, w) = (rank - 3, rank - 2, rank - 1);
-    let mut room = [0; ET_MAX_RANK];
-    let sizes = &mut room[..rank];
-    sizes.copy_from_slice(input.sizes());
-    for at in [h, w] {
-        if !(sizes[at] as usize).is_multiple_of(factor) {
-            return Err(bad(format!("sizes {:?}: {} is no multiple of {factor}", input.sizes(), sizes[at])));
-        }
-        sizes[at] /= factor as i32;
-    }
-    let channels = (sizes[c] as usize).checked_mul(factor.saturating_mul(factor));
-    sizes[c] = channels.and_then(|c| i32::try_from(c).ok()).ok_or_else(|| bad("too many channels"))?;
-    let view = View::of(input).split(w, factor)?.split(h, factor)?;
-    let mut order: [usize; ET_MAX_RANK + 2] = std::array::from_fn(|i| i);
-    // (c, h, f, w, f) of the input are (c, f, f, h, w) of the output.
-    order[c + 1..c + 5].copy_from_slice(&[c + 2, c + 4, c + 1, c + 3]);
-    let mut out = output(args, 2, sizes, &[input])?;
-    same_dtype(&out, input)?;
-    let target = View::of(out.view()).split(c, factor)?.split(c, factor)?;
-    copy(input.bytes()?, &view.permute(&order[..rank + 2])?, out.bytes()?, &target, input.dtype()?.size())
 }
