@@ -31,8 +31,7 @@ impl Drop for Map {
 impl DataMap {
     /// Maps the file at `path`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::load(Source::open(path.as_ref(), LoadMode::Map)?)
-            .map_err(|e| e.within(path.as_ref().display()))
+        Self::load(Source::open(path.as_ref(), LoadMode::Map)?).map_err(|e| e.within(path.as_ref().display()))
     }
 
     /// Loads from a source.

@@ -39,7 +39,8 @@ unsafe extern "C" fn forward(user_data: *mut c_void, level: et_log_level_t, mess
         _ => Level::Error,
     };
     // SAFETY: `set_handler` passes a `Handler` along, and the message is NUL-terminated and valid during the call.
-    let (handler, message) = unsafe { (std::mem::transmute::<*mut c_void, Handler>(user_data), text::from_c(message)) };
+    let (handler, message) =
+        unsafe { (std::mem::transmute::<*mut c_void, Handler>(user_data), text::from_c(message)) };
     // A panic must not cross the ABI, and there is nobody to tell.
     let _ignored = catch_unwind(|| handler(level, message.as_deref().unwrap_or_default()));
 }

@@ -287,7 +287,8 @@ impl MethodMeta {
         let mut tag = ET_TAG_NONE;
         // SAFETY: as for `name`, and a place for the result.
         Error::check(unsafe { read(self.raw(), index, &mut tag) })?;
-        Kind::from_raw(tag).ok_or_else(|| Error::new(ET_ERROR_INTERNAL, format!("{tag} is no tag of a value")))
+        Kind::from_raw(tag)
+            .ok_or_else(|| Error::new(ET_ERROR_INTERNAL, format!("{tag} is no tag of a value")))
     }
 
     fn tensor(&self, read: TensorOf, index: usize) -> Result<TensorInfo> {
@@ -330,6 +331,12 @@ impl MethodMeta {
 
 impl std::fmt::Debug for MethodMeta {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "MethodMeta({:?}, {} inputs, {} outputs)", self.name(), self.input_count(), self.output_count())
+        write!(
+            f,
+            "MethodMeta({:?}, {} inputs, {} outputs)",
+            self.name(),
+            self.input_count(),
+            self.output_count()
+        )
     }
 }

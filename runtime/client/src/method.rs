@@ -11,6 +11,7 @@ use executorch_abi::error::*;
 use executorch_abi::method::*;
 use executorch_abi::value::*;
 use executorch_abi::{Error, Result};
+use std::any::Any;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
@@ -290,18 +291,22 @@ impl Method {
         }
     }
 
-    /// The method's own memory, if `view` fills most of it and it was not given away since the last run.
-    fn give(&mut self, view: &(*mut u8, Layout)) -> Option<Tensor> {
-        let (data, layout) = view;
+    /// Bytes that are bound to output `index`; 0 if its memory is planned.
+    fn bound_bytes(&self, index: usize) -> usize {
+        self.outputs.get(index).and_then(|output| output.size).unwrap_or(0)
+    }
+
+    /// Whether an address is that of memory which is bound to an output, and may be replaced by the next run.
+    fn is_bound(&self, data: *mut u8) -> bool {
+        self.outputs.iter().any(|o| o.memory.as_ref().is_some_and(|memory| memory.as_ptr() == data))
+    }
+
+    /// The memory that was bound to an output, if the output lies in it and it was not given away since the run.
+    fn give(&mut self, data: *mut u8, layout: Layout) -> Option<Tensor> {
         let output = self.outputs.iter_mut().find(|output| {
-            output.memory.as_ref().is_some_and(|memory| memory.as_ptr() == *data) && !output.is_given
+            output.memory.as_ref().is_some_and(|memory| memory.as_ptr() == data) && !output.is_given
         })?;
-        let memory = output.memory.as_ref()?;
-        // A dynamic output may need far less than its upper bound.
-        if layout.nbytes() < memory.size() / 2 {
-            return None;
-        }
-        let tensor = Tensor::new(*layout, Arc::clone(memory)).ok()?;
+        let tensor = Tensor::new(layout, Arc::clone(output.memory.as_ref()?)).ok()?;
         output.is_given = true;
         Some(tensor)
     }
@@ -341,20 +346,51 @@ impl Outputs<'_> {
         self.method.output(index)
     }
 
-    /// All outputs, owning their memory: what lies in memory of the method's own is handed over, the rest copied.
-    pub fn to_owned(mut self) -> Result<Vec<Value<Tensor>>> {
-        (0..self.len()).map(|index| self.take(index)).collect()
+    /// All outputs, owning their memory: what fills memory of its own is handed over, the rest copied.
+    pub fn to_owned(self) -> Result<Vec<Value<Tensor>>> {
+        (0..self.len())
+            .map(|index| {
+                if let Value::Tensor(view) = self.get(index)? {
+                    let (data, layout) = (view.as_ptr(), *view.layout());
+                    // A dynamic output may need far less than its upper bound: then a copy saves memory.
+                    if layout.nbytes() >= self.method.bound_bytes(index) / 2
+                        && let Some(tensor) = self.method.give(data, layout)
+                    {
+                        return Ok(Value::Tensor(tensor));
+                    }
+                }
+                self.get(index)?.try_map(|view| view.to_tensor())
+            })
+            .collect()
     }
 
-    fn take(&mut self, index: usize) -> Result<Value<Tensor>> {
-        let place = match self.get(index)? {
-            Value::Tensor(view) => (view.as_ptr(), *view.layout()),
-            other => return other.try_map(|view| view.to_tensor()),
-        };
-        match self.method.give(&place) {
-            Some(tensor) => Ok(Value::Tensor(tensor)),
-            None => self.get(index)?.try_map(|view| view.to_tensor()),
-        }
+    /// All outputs where they lie. The next run writes over those in planned memory.
+    ///
+    /// # Safety
+    /// What `owner` returns keeps the method and the memory of its inputs alive.
+    pub unsafe fn to_shared(
+        self,
+        mut owner: impl FnMut() -> Box<dyn Any + Send + Sync>,
+    ) -> Result<Vec<Value<Tensor>>> {
+        (0..self.len())
+            .map(|index| {
+                if let Value::Tensor(view) = self.get(index)? {
+                    let (data, layout) = (view.as_ptr(), *view.layout());
+                    if let Some(tensor) = self.method.give(data, layout) {
+                        return Ok(Value::Tensor(tensor));
+                    }
+                }
+                self.get(index)?.try_map(|view| match NonNull::new(view.as_ptr()) {
+                    None => view.to_tensor(),
+                    Some(_) if self.method.is_bound(view.as_ptr()) => view.to_tensor(),
+                    Some(data) => {
+                        // SAFETY: the output lies in the method's or its inputs' memory, which the owner keeps.
+                        let storage = unsafe { Storage::foreign(data, view.layout().nbytes(), owner()) };
+                        Tensor::new(*view.layout(), Arc::new(storage))
+                    }
+                })
+            })
+            .collect()
     }
 }
 

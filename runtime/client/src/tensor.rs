@@ -50,7 +50,10 @@ impl Storage {
 
     fn allocate(size: usize, allocate: unsafe fn(alloc::Layout) -> *mut u8) -> Result<Self> {
         let failed = || {
-            Error::new(ET_ERROR_MEMORY_ALLOCATION_FAILED, format!("{size} bytes for a tensor are not available"))
+            Error::new(
+                ET_ERROR_MEMORY_ALLOCATION_FAILED,
+                format!("{size} bytes for a tensor are not available"),
+            )
         };
         let layout = alloc::Layout::from_size_align(size.max(1), ALIGNMENT).map_err(|_| failed())?;
         // SAFETY: the layout's size is not zero.
@@ -236,7 +239,10 @@ impl<'a> TensorView<'a> {
         let tensor = unsafe { TensorRef::new(raw) };
         let layout = Layout::dense(tensor.dtype()?, tensor.sizes(), tensor.dim_order())?;
         if raw.device_type != ET_DEVICE_CPU {
-            return Err(Error::new(ET_ERROR_NOT_SUPPORTED, format!("{what} lives on a device, not on the host")));
+            return Err(Error::new(
+                ET_ERROR_NOT_SUPPORTED,
+                format!("{what} lives on a device, not on the host"),
+            ));
         }
         if raw.data.is_null() && layout.nbytes() > 0 {
             return Err(Error::new(
