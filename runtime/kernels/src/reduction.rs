@@ -433,3 +433,7 @@ pub fn split_with_scratch<T: Send, C: Pod + Send>(
     });
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;

@@ -1,7 +1,7 @@
 //! Batch normalisation.
 
 use crate::elements::{Source, store, writable};
-use crate::op::{Context, Table, bad, contiguous, entry};
+use crate::op::{Context, Table, bad, contiguous, entry, impure};
 use crate::ops::norm::{Compute, Data, GRAIN, like_input, parameter, scale_and_shift, store_statistics};
 use crate::ops::variance::statistics;
 use crate::pool::split_mut;
@@ -12,7 +12,7 @@ use executorch_simd::{Unary, unary};
 /// What this family registers.
 pub static TABLE: Table = Table::new(&[
     entry(c"aten::_native_batch_norm_legit_no_training.out", c"TttTTDD>TTT", no_training),
-    entry(c"aten::_native_batch_norm_legit.out", c"TttTTBDD>TTT", legit),
+    impure(c"aten::_native_batch_norm_legit.out", c"TttTTBDD>TTT", legit),
     entry(c"aten::_native_batch_norm_legit.no_stats_out", c"TttBDD>TTT", no_stats),
 ]);
 
