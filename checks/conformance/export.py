@@ -1,6 +1,6 @@
 """Makes the conformance programs again, with upstream's exporter.
 
-    python export.py                     all of them, into programs/
+    python export.py                     all of them, into programs/ and delegates/
     python export.py --only 'ops_*'      those whose names match
     python export.py --check             nothing is written; fails when a program's bytes or cases would change
 
@@ -17,23 +17,24 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator
 
 HERE = Path(__file__).resolve().parent
 
 
-def all_fixtures(pattern: str) -> Iterator:
-    """Model fixtures, then operator fixtures; kinds that cannot match are not even built."""
-    from fixtures import models, operators
+def all_fixtures(pattern: str) -> Iterator[tuple[str, Any]]:
+    """Folders and fixtures: models, operators, delegates; kinds that cannot match are not even built."""
+    from fixtures import delegates, models, operators
 
     if not pattern.startswith("ops_"):
-        yield from models.fixtures()
-    yield from operators.fixtures(pattern)
+        yield from (("programs", fixture) for fixture in models.fixtures())
+        yield from (("delegates", fixture) for fixture in delegates.fixtures())
+    yield from (("programs", fixture) for fixture in operators.fixtures(pattern))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=HERE / "programs", help="folder to write to")
+    parser.add_argument("--out", type=Path, default=HERE, help="folder whose subfolders are written to")
     parser.add_argument("--only", default="*", help="glob over fixture names")
     parser.add_argument("--check", action="store_true", help="compare with what --out holds instead of writing")
     options = parser.parse_args()
@@ -46,11 +47,11 @@ def main() -> int:
 
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True, warn_only=True)
-    options.out.mkdir(parents=True, exist_ok=True)
     total, changed, departures = 0, [], []
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) if options.check else options.out
-        for fixture in all_fixtures(options.only):
+        for kind, fixture in all_fixtures(options.only):
+            folder = (Path(scratch) if options.check else options.out) / kind
+            folder.mkdir(parents=True, exist_ok=True)
             if not fnmatch.fnmatch(fixture.name, options.only):
                 continue
             started = time.monotonic()
@@ -64,7 +65,7 @@ def main() -> int:
             if options.check:
                 for ending in ("pte", "json"):
                     name = f"{fixture.name}.{ending}"
-                    old = options.out / name
+                    old = options.out / kind / name
                     if not old.exists() or old.read_bytes() != (folder / name).read_bytes():
                         changed.append(name)
     print(f"{total / 1024:.0f} KiB in all", file=sys.stderr)
