@@ -56,6 +56,7 @@ pub const TABLES: &[&Table] = &[
     &ops::pad::TABLE,
     &ops::pooling::TABLE,
     &ops::product::TABLE,
+    &ops::random::TABLE,
     &ops::rearrange::TABLE,
     &ops::reduce::TABLE,
     &ops::scan::TABLE,

@@ -23,6 +23,7 @@ pub mod order;
 pub mod pad;
 pub mod pooling;
 pub mod product;
+pub mod random;
 pub mod rearrange;
 pub mod reduce;
 pub mod scan;

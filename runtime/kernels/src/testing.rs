@@ -3,7 +3,7 @@
 use crate::elements::{Source, store};
 use crate::op::Context;
 use executorch_abi::tensor::*;
-use executorch_abi::value::et_value_t;
+use executorch_abi::value::*;
 use executorch_abi::{Args, Dtype, Result, TensorRef};
 use std::ptr;
 
@@ -76,6 +76,11 @@ impl Tensor {
         at
     }
 
+    /// The tensor as the ABI describes it.
+    pub fn raw(&mut self) -> *mut et_tensor_t {
+        &mut self.raw
+    }
+
     /// The elements in row-major order.
     pub fn values(&self) -> Vec<f64> {
         // SAFETY: the description is that of the memory that the tensor owns, which nobody writes to here.
@@ -87,6 +92,22 @@ impl Tensor {
 impl From<&mut Tensor> for et_value_t {
     fn from(tensor: &mut Tensor) -> Self {
         Self::tensor(&mut tensor.raw)
+    }
+}
+
+/// A list of integers; the value borrows it.
+pub fn ints(list: &[i64]) -> et_value_t {
+    let list = et_int_list_t { data: list.as_ptr(), length: list.len() };
+    et_value_t { payload: et_payload_t { as_int_list: list }, tag: ET_TAG_LIST_INT, reserved: 0 }
+}
+
+/// A list of tensors, some of which may be absent; the value borrows it.
+pub fn tensors(list: &[*mut et_tensor_t]) -> et_value_t {
+    let list = et_tensor_list_t { data: list.as_ptr(), length: list.len() };
+    et_value_t {
+        payload: et_payload_t { as_tensor_list: list },
+        tag: ET_TAG_LIST_OPTIONAL_TENSOR,
+        reserved: 0,
     }
 }
 

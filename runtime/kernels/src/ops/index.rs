@@ -163,3 +163,7 @@ fn add_rows<T: Item>(selection: &Selection<'_>, values: &[T], to: &mut [T]) {
         }
     });
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;

@@ -263,3 +263,7 @@ fn as_strided(_: &mut Context, args: &Args<'_>) -> Result<()> {
     let offset = offset.ok_or_else(|| bad("the storage offset should be at least 0"))?;
     emit(args, 4, input, &view.moved(offset))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;
