@@ -20,8 +20,8 @@ const MOST: usize = 3;
 const BLOCK: usize = 512;
 /// Outputs no longer than this use blocks of this size, which cost less to make.
 const SMALL: usize = 64;
-/// Shorter rows are gathered to blocks rather than computed one by one.
-const SHORT: usize = 16;
+/// Rows that are shorter are computed many at a time, and what they repeat is spread in blocks.
+const SHORT: usize = 256;
 
 /// An input of an element-wise operator.
 #[derive(Debug, Clone, Copy)]
@@ -207,16 +207,30 @@ impl<'a, C: Compute> Values<'a, C> {
     }
 }
 
+/// How rows that are computed many at a time read an operand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// From its start to its end.
+    Linear,
+    /// The same elements for every row.
+    Repeated,
+    /// Some other way.
+    Any,
+}
+
 /// A call in one type of computation.
 struct Job<'a, C> {
     operands: [Values<'a, C>; MOST],
-    /// How many of them the function has.
+    orders: [Order; MOST],
+    /// How many operands the function has.
     count: usize,
     rows: &'a Rows<MOST>,
     function: Function,
     dtype: Dtype,
     /// Whether the results are of the output's type.
     writes_directly: bool,
+    /// Whether there are many rows and they are short.
+    short: bool,
     /// Whether operands are converted or gathered, or results converted.
     needs_blocks: bool,
 }
@@ -229,16 +243,24 @@ fn job<'a, C: Compute>(
 ) -> Result<()> {
     let (target, dtype) = writable(out)?;
     let mut operands = [Values::One(C::default()); MOST];
-    for (operand, input) in operands.iter_mut().zip(inputs) {
-        *operand = Values::of(input)?;
+    let mut orders = [Order::Repeated; MOST];
+    let short = rows.length < SHORT && rows.count() > 1;
+    for (i, input) in inputs.iter().enumerate().take(MOST) {
+        operands[i] = Values::of(input)?;
+        orders[i] = match rows.repeats(i) {
+            true => Order::Repeated,
+            false if rows.is_linear(i) => Order::Linear,
+            false => Order::Any,
+        };
     }
     let writes_directly = if function.is_test() { dtype.size() == 1 } else { dtype == C::DTYPE };
-    let used = operands.iter().zip(rows.steps);
+    let mut used = operands.iter().zip(rows.steps).take(inputs.len());
     let needs_blocks = !writes_directly
+        || short
         || function.needs_slices()
-        || (rows.length < SHORT && rows.count() > 1)
-        || !used.take(inputs.len()).all(|(operand, step)| operand.is_direct(step));
-    let job = Job { operands, count: inputs.len(), rows, function, dtype, writes_directly, needs_blocks };
+        || !used.all(|(operand, step)| operand.is_direct(step));
+    let count = inputs.len();
+    let job = Job { operands, orders, count, rows, function, dtype, writes_directly, short, needs_blocks };
     let grain = match function.cost(C::IS_F32) {
         Cost::Access => 64,
         Cost::Series => 16,
@@ -271,45 +293,82 @@ impl<C: Compute> Job<'_, C> {
 
     /// Computes the part of the output that begins at element `at`, with blocks for the operands and the result.
     fn part(&self, at: usize, mut part: &mut [u8], [a, b, c, y]: [&mut [C]; MOST + 1]) -> Result<()> {
-        let size = self.dtype.size();
+        let (size, length) = (self.dtype.size(), self.rows.length);
         let limit = if self.needs_blocks { y.len() } else { usize::MAX };
         let mut walk = self.rows.walk(at);
+        let mut at = at;
+        // Whether the blocks hold what repeated operands have for whole rows.
+        let mut repeated = false;
         while !part.is_empty() {
             let most = limit.min(part.len() / size);
-            let n = if self.rows.length < SHORT { most } else { most.min(walk.left()) };
+            let whole_rows = self.short && walk.left() == length && most > length;
+            let n = if whole_rows { most / length * length } else { most.min(walk.left()) };
             let (piece, rest) = part.split_at_mut(n * size);
-            let mut blocks = [&mut *a, &mut *b, &mut *c];
-            let args = if n <= walk.left() {
-                let [a, b, c] = blocks;
-                let args = [self.arg(0, &walk, n, a), self.arg(1, &walk, n, b), self.arg(2, &walk, n, c)];
+            let args = if whole_rows {
+                self.gather(&mut walk, n, [&mut *a, &mut *b, &mut *c], repeated);
+                repeated = true;
+                [self.spread(0, at, n, a), self.spread(1, at, n, b), self.spread(2, at, n, c)]
+            } else {
+                repeated = false;
+                let args = [
+                    self.arg(0, &walk, at, n, a),
+                    self.arg(1, &walk, at, n, b),
+                    self.arg(2, &walk, at, n, c),
+                ];
                 walk.advance(n);
                 args
-            } else {
-                self.gather(&mut walk, n, &mut blocks);
-                blocks.map(|block| Arg::Slice(&block[..n]))
             };
             self.compute(args, piece, y)?;
+            at += n;
             part = rest;
         }
         Ok(())
     }
 
-    fn arg<'b>(&'b self, i: usize, walk: &Walk<'_, MOST>, n: usize, block: &'b mut [C]) -> Arg<'b, C> {
+    /// The next `n` values of operand `i`, within a row.
+    fn arg<'b>(
+        &'b self,
+        i: usize,
+        walk: &Walk<'_, MOST>,
+        at: usize,
+        n: usize,
+        block: &'b mut [C],
+    ) -> Arg<'b, C> {
         let spread = self.function.needs_slices() && i < self.count;
-        self.operands[i].arg(walk.at(i), self.rows.steps[i], spread, block, n)
+        let place = if self.orders[i] == Order::Linear { self.rows.start(i) + at } else { walk.at(i) };
+        self.operands[i].arg(place, self.rows.steps[i], spread, block, n)
     }
 
-    /// Fills a block of each operand with the next `n` values, over the ends of rows.
-    fn gather(&self, walk: &mut Walk<'_, MOST>, n: usize, blocks: &mut [&mut [C]; MOST]) {
-        let mut done = 0;
-        while done < n {
-            let length = walk.left().min(n - done);
-            let operands = self.operands.iter().take(self.count);
-            for (i, (operand, block)) in operands.zip(&mut *blocks).enumerate() {
-                operand.fill(walk.at(i), self.rows.steps[i], &mut block[done..done + length]);
+    /// The next `n` values of operand `i`, over whole rows; [`Job::gather`] has filled the block if they are not linear.
+    fn spread<'b>(&'b self, i: usize, at: usize, n: usize, block: &'b mut [C]) -> Arg<'b, C> {
+        match (self.operands[i], self.orders[i]) {
+            (Values::One(value), _) if !self.function.needs_slices() => Arg::Scalar(value),
+            (operand, Order::Linear) => operand.arg(self.rows.start(i) + at, 1, false, block, n),
+            _ => Arg::Slice(&block[..n]),
+        }
+    }
+
+    /// Fills blocks with the next `n` values, over whole rows, of the operands that are not linear. Those that repeat
+    /// may be there from an earlier call.
+    fn gather(&self, walk: &mut Walk<'_, MOST>, n: usize, mut blocks: [&mut [C]; MOST], has_repeated: bool) {
+        let needed = self.orders.map(|order| match order {
+            Order::Linear => false,
+            Order::Repeated => !has_repeated,
+            Order::Any => true,
+        });
+        let needed: [bool; MOST] = std::array::from_fn(|i| needed[i] && i < self.count);
+        // Where only linear and repeated operands are left, every row begins at the same place as the first.
+        if needed == [false; MOST] {
+            return;
+        }
+        for done in (0..n).step_by(self.rows.length) {
+            for (i, block) in blocks.iter_mut().enumerate() {
+                if needed[i] {
+                    let row = &mut block[done..done + self.rows.length];
+                    self.operands[i].fill(walk.at(i), self.rows.steps[i], row);
+                }
             }
-            walk.advance(length);
-            done += length;
+            walk.advance(self.rows.length);
         }
     }
 

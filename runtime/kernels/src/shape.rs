@@ -163,6 +163,28 @@ impl<const N: usize> Rows<N> {
         self.sizes.iter().take(self.rank).product()
     }
 
+    /// Where the first run starts in input `i`.
+    pub fn start(&self, i: usize) -> usize {
+        self.starts[i]
+    }
+
+    /// Whether input `i` is read from its start to its end without a gap.
+    pub fn is_linear(&self, i: usize) -> bool {
+        let mut next = self.length;
+        let mut dims = self.sizes.iter().zip(&self.strides).take(self.rank);
+        self.steps[i] == 1
+            && dims.all(|(size, strides)| {
+                let follows = strides[i] == next;
+                next *= size;
+                follows
+            })
+    }
+
+    /// Whether all runs read the same elements of input `i`.
+    pub fn repeats(&self, i: usize) -> bool {
+        self.strides.iter().take(self.rank).all(|strides| strides[i] == 0)
+    }
+
     /// A walk that begins at element `at` of the output.
     pub fn walk(&self, at: usize) -> Walk<'_, N> {
         let length = self.length.max(1);

@@ -150,7 +150,7 @@ pub(crate) fn plain2<S: Copy, D: Copy, F: Map2<S, D>>(a: &[S], b: &[S], y: &mut 
 }
 
 /// Elements per block where an operand has to be copied or spread first: small enough for the first-level cache.
-const BLOCK: usize = 1024;
+const BLOCK: usize = 512;
 /// Outputs no longer than this use a block of this size instead, which costs less to fill.
 const SMALL: usize = 64;
 
@@ -223,15 +223,33 @@ fn blocks2<T: Copy + Default, D: Copy, const N: usize>(
     p: Params<T>,
     save: impl Fn(&mut [T], &[D]),
 ) {
-    let spread = |arg: Arg<T>| match arg {
-        Arg::Scalar(value) => [value; N],
-        Arg::Slice(_) | Arg::Out => [T::default(); N],
-    };
     for arg in [a, b] {
         if let Arg::Slice(x) = arg {
             assert_eq!(x.len(), y.len(), "operand and output differ in length");
         }
     }
+    // The usual case fills one block alone.
+    match (a, b) {
+        (Arg::Slice(a), Arg::Scalar(b)) => {
+            let block = [b; N];
+            for (a, y) in a.chunks(N).zip(y.chunks_mut(N)) {
+                f(a, &block[..y.len()], y, p);
+            }
+            return;
+        }
+        (Arg::Scalar(a), Arg::Slice(b)) => {
+            let block = [a; N];
+            for (b, y) in b.chunks(N).zip(y.chunks_mut(N)) {
+                f(&block[..y.len()], b, y, p);
+            }
+            return;
+        }
+        _ => {}
+    }
+    let spread = |arg: Arg<T>| match arg {
+        Arg::Scalar(value) => [value; N],
+        Arg::Slice(_) | Arg::Out => [T::default(); N],
+    };
     let (mut a_block, mut b_block) = (spread(a), spread(b));
     for (i, y) in y.chunks_mut(N).enumerate() {
         let (start, end) = (i * N, i * N + y.len());
