@@ -1,0 +1,6 @@
+/// \file
+/// POSIX input and output.
+
+#pragma once
+
+#include <unistd.h>
