@@ -16,6 +16,7 @@
 using executorch::extension::from_blob;
 using executorch::extension::Module;
 using executorch::runtime::Error;
+using executorch::runtime::last_error_message;
 
 namespace {
 
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
   const auto load_started = std::chrono::steady_clock::now();
   Module module(argv[1]);
   if (const Error error = module.load_method("forward"); error != Error::Ok) {
-    std::fprintf(stderr, "%s: loading failed with error 0x%x\n", argv[1], static_cast<unsigned>(error));
+    std::fprintf(stderr, "%s: loading failed: %s: %s\n", argv[1], to_string(error), last_error_message());
     return 1;
   }
   const double load_ms = elapsed_us(load_started) / 1e3;
@@ -87,7 +88,7 @@ int main(int argc, char** argv) {
     const std::uint32_t count = std::min(kBatch, set.count - start);
     const auto outputs = module.forward(images(start, count));
     if (!outputs.ok()) {
-      std::fprintf(stderr, "forward failed with error 0x%x\n", static_cast<unsigned>(outputs.error()));
+      std::fprintf(stderr, "forward failed: %s: %s\n", to_string(outputs.error()), last_error_message());
       return 1;
     }
     const float* scores = outputs->at(0).toTensor().const_data_ptr<float>();

@@ -493,9 +493,9 @@ void test_program() {
       Error error = Error::Ok;
       while ((error = method->step()) == Error::Ok) {
         ++steps;
-        CHECK(method->in_progress() || steps == meta.num_instructions());
       }
-      CHECK(error == Error::EndOfMethod && steps > 0);
+      // Calls on constants alone have run at load.
+      CHECK(error == Error::EndOfMethod && steps > 0 && steps <= meta.num_instructions());
       CHECK(values_of(method->get_output(0)) == expected);
       CHECK(method->reset_execution() == Error::Ok);
     }

@@ -85,7 +85,7 @@ class TensorImpl {
     c_.device_index = device_index;
     c_.capacity_bytes = c_.numel * et_dtype_size(c_.dtype);
     if (dim_order == nullptr) {
-      for (uint8_t i = 0; i < c_.rank; ++i) {
+      for (uint8_t i = 0; i < ET_MAX_RANK; ++i) {
         own_dim_order_[i] = i;
       }
       c_.dim_order = own_dim_order_;
