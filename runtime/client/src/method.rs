@@ -120,6 +120,21 @@ impl Method {
         self.inputs.get(index)?.tensor.as_ref()
     }
 
+    /// Input `index` as the method holds it: for a number or string, what the program was exported with. Fails for a
+    /// tensor whose memory is the caller's: it may be gone.
+    pub fn input(&self, index: usize) -> Result<Value<TensorView<'_>>> {
+        let bad = |code, message: &str| Error::new(code, format!("input {index}: {message}"));
+        if self.inputs.get(index).is_some_and(Input::is_shared) {
+            return Err(bad(ET_ERROR_NOT_SUPPORTED, "its memory is the caller's"));
+        }
+        // SAFETY: a live method; the borrow of `self` keeps it from running while the value is in use.
+        unsafe {
+            let raw = et_method_input(self.raw.as_ptr(), index).as_ref();
+            let raw = raw.ok_or_else(|| bad(ET_ERROR_INVALID_ARGUMENT, "the method has no such input"))?;
+            Value::of_runtime(raw, &format!("input {index}"))
+        }
+    }
+
     /// Sets all inputs and runs. The outputs are valid until the method is used again.
     ///
     /// An input is copied if the program planned memory for it and used where it lies otherwise. Errors name the

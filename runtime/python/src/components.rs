@@ -176,8 +176,34 @@ fn open(path: &Path) -> Result<()> {
     Err(Error::new(ET_ERROR_ACCESS_FAILED, format!("{} could not be loaded: {why}", path.display())))
 }
 
+/// Whether an installed distribution may declare a delegate. Listing entry points takes Python tens of milliseconds,
+/// most of them for imports; looking into a few files takes one.
+fn may_have_delegates(py: Python<'_>) -> PyResult<bool> {
+    let declares = |folder: &Path| {
+        let is_metadata = folder.extension().is_some_and(|e| e == "dist-info" || e == "egg-info");
+        is_metadata
+            && std::fs::read_to_string(folder.join("entry_points.txt")).is_ok_and(|t| t.contains(GROUP))
+    };
+    for entry in py.import("sys")?.getattr("path")?.try_iter()? {
+        let Ok(path) = entry?.extract::<PathBuf>() else { continue };
+        // An archive, which Python can look into.
+        if path.is_file() {
+            return Ok(true);
+        }
+        let path = if path.as_os_str().is_empty() { PathBuf::from(".") } else { path };
+        let Ok(mut items) = std::fs::read_dir(path) else { continue };
+        if items.any(|item| item.is_ok_and(|item| declares(&item.path()))) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Loads what delegate wheels declare. A broken one is kept among the failures, by name.
 fn load_delegates(py: Python<'_>) -> PyResult<()> {
+    if !may_have_delegates(py)? {
+        return Ok(());
+    }
     let arguments = PyDict::new(py);
     arguments.set_item("group", GROUP)?;
     let found = py.import("importlib.metadata")?.getattr("entry_points")?.call((), Some(&arguments))?;

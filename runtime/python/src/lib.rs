@@ -9,6 +9,7 @@ mod components;
 mod dlpack;
 mod dtype;
 mod errors;
+mod example;
 mod foreign;
 mod input;
 mod inspect;
@@ -38,6 +39,7 @@ fn define(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<portable::ExecuTorchMethod>()?;
     m.add_function(wrap_pyfunction!(program::load_program, m)?)?;
     m.add_function(wrap_pyfunction!(inspect::inspect, m)?)?;
+    m.add_function(wrap_pyfunction!(example::example_inputs, m)?)?;
     portable::add_functions(m)?;
     registry::add_functions(m)
 }

@@ -63,6 +63,16 @@ impl Shared {
         Ok(Arc::new(Self { state: Mutex::new(state), specs, name: name.to_owned() }))
     }
 
+    /// What the inputs have to be.
+    pub fn specs(&self) -> &[Spec] {
+        &self.specs
+    }
+
+    /// The number or string that input `index` was exported with, and has to be.
+    pub fn traced(&self, py: Python<'_>, index: usize) -> PyResult<Value<Tensor>> {
+        py.detach(|| self.lock().method.input(index)?.try_map(|view| view.to_tensor())).or_raise()
+    }
+
     /// Whoever calls this must not be attached to Python, or two threads could wait for each other.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -93,6 +93,13 @@ impl Program {
     }
 }
 
+impl Method {
+    /// The method with its lock.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
 #[pymethods]
 impl Method {
     /// Runs the method.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO
-
 from executorch_runtime import _executorch_runtime as _native
 from executorch_runtime._executorch_runtime import Method, MethodMeta, Program, TensorInfo
 from executorch_runtime._verification import Verification
+
+# `typing` is imported by type checkers only: it would be most of the import time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from typing import BinaryIO
 
 __all__ = [
     "BackendRegistry",
@@ -60,12 +64,12 @@ class Runtime:
 
     def load_program(
         self,
-        data: bytes | bytearray | BinaryIO | Any,
+        data: bytes | bytearray | memoryview | BinaryIO | str | os.PathLike[str],
         *,
         verification: Verification = Verification.InternalConsistency,
         enable_etdump: bool = False,
         debug_buffer_size: int = 0,
-        data_path: Any = None,
+        data_path: str | os.PathLike[str] | None = None,
     ) -> Program:
         """Loads and verifies a program.
 
