@@ -10,10 +10,11 @@ from executorch_runtime import ExecuTorchError, Program, Runtime
 from executorch_runtime import _executorch_runtime as _native
 from executorch_runtime._cli.text import counted, seconds, size
 
+_RELEASE = "this release lacks them; upgrade executorch-runtime, or load a library that registers them with --load"
 # Operators of these namespaces are upstream's own; others come from libraries of their users.
 _KNOWN = {
-    "aten": "this release does not have it yet; upgrade executorch-runtime, or load a library that registers it",
-    "dim_order_ops": "this release does not have it yet; upgrade executorch-runtime",
+    "aten": _RELEASE,
+    "dim_order_ops": _RELEASE,
     "quantized_decomposed": "install a release that ships libexecutorch_kernels_quantized",
     "et_copy": "the operator copies between devices; install the wheel of the row for that device",
 }
@@ -25,10 +26,14 @@ def explain(info: dict, data_given: bool) -> list[dict]:
     found = []
     for method in info["methods"]:
         name = method["name"]
+        absent: dict[str, list[str]] = {}
         for operator in method["operators"]:
             if not operator["available"]:
                 fix = _KNOWN.get(operator["name"].partition("::")[0], _CUSTOM)
-                found.append({"method": name, "what": f"operator {operator['name']} is not registered", "fix": fix})
+                absent.setdefault(fix, []).append(operator["name"])
+        for fix, names in absent.items():
+            what = f"{counted(len(names), 'operator')} not registered: {', '.join(names)}"
+            found.append({"method": name, "what": what, "fix": fix})
         backends = {}
         for delegate in method["delegates"]:
             backends.setdefault(delegate["backend"], delegate)
