@@ -89,8 +89,7 @@ fn sources(entries: &mut Vec<Entry>, root: &Path) -> Result<()> {
     let include = format!("{PACKAGE}/include");
     let header = |name: &str| name.ends_with(".h") || name.ends_with(".hpp");
     contents::add(entries, &root.join("runtime/abi/include"), &include, &header)?;
-    let cpp = root.join("runtime/cpp/include");
-    if cpp.is_dir() { contents::add(entries, &cpp, &include, &header) } else { Ok(()) }
+    contents::add(entries, &root.join("runtime/cpp/include"), &include, &header)
 }
 
 fn templates(
