@@ -284,3 +284,7 @@ fn group_norm_in<C: Compute>(context: &mut Context, args: &Args<'_>) -> Result<(
     store_statistics(args, 9, &sizes, means)?;
     store_statistics(args, 10, &sizes, rstds)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;

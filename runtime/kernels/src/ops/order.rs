@@ -138,18 +138,15 @@ impl Select {
             return Ok(());
         }
         let (from, to) = (length * inner, k * inner);
-        split_with_scratch(context, places, to, GRAIN.div_ceil(from), length, |first, places, packed| {
+        // Room for the best ones so far and for as many that may be better.
+        let room = length.min(2 * k + 64);
+        split_with_scratch(context, places, to, GRAIN.div_ceil(from), room, |first, places, best| {
             for (at, places) in (first..).zip(places.chunks_mut(to)) {
                 let x = &x[at * from..(at + 1) * from];
                 for i in 0..inner {
-                    for (place, packed) in packed.iter_mut().enumerate() {
-                        *packed = x[place * inner + i].pack(place, largest);
-                    }
-                    if k < length {
-                        packed.select_nth_unstable(k - 1);
-                    }
-                    packed[..k].sort_unstable();
-                    for (j, &packed) in packed[..k].iter().enumerate() {
+                    let row = x.iter().skip(i).step_by(inner);
+                    let best = select(row.enumerate().map(|(place, v)| v.pack(place, largest)), k, best);
+                    for (j, &packed) in best.iter().enumerate() {
                         places[j * inner + i] = T::place(packed) as i64;
                     }
                 }
@@ -164,5 +161,99 @@ impl Select {
             }
         });
         Ok(())
+    }
+}
+
+/// The `k` least of some values, in order; `best` has room for all of them, or for more than `k`.
+fn select<P: Ord + Copy>(values: impl Iterator<Item = P>, k: usize, best: &mut [P]) -> &[P] {
+    let (mut filled, mut bound) = (0, None);
+    for value in values {
+        if bound.is_some_and(|bound| value > bound) {
+            continue;
+        }
+        if filled == best.len() {
+            best.select_nth_unstable(k - 1);
+            filled = k;
+            bound = Some(best[k - 1]);
+            if value > best[k - 1] {
+                continue;
+            }
+        }
+        best[filled] = value;
+        filled += 1;
+    }
+    let best = &mut best[..filled];
+    if k < filled {
+        best.select_nth_unstable(k - 1);
+    }
+    best[..k].sort_unstable();
+    &best[..k]
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use crate::testing::{Tensor, call};
+    use executorch_abi::Dtype::{self, *};
+    use executorch_abi::value::et_value_t;
+
+    fn topk(
+        dtype: Dtype,
+        sizes: &[i32],
+        k: i64,
+        dim: i64,
+        largest: bool,
+        value: impl Fn(usize) -> f64,
+    ) -> [Vec<f64>; 2] {
+        let mut out_sizes = sizes.to_vec();
+        if let Some(size) = out_sizes.get_mut(((dim + sizes.len() as i64) as usize) % sizes.len().max(1)) {
+            *size = k as i32;
+        }
+        let mut input = Tensor::contiguous(dtype, sizes, value);
+        let mut values = Tensor::contiguous(dtype, &out_sizes, |_| 0.0);
+        let mut places = Tensor::contiguous(Int64, &out_sizes, |_| 0.0);
+        let (k, dim, yes) = (et_value_t::int(k), et_value_t::int(dim), et_value_t::bool(true));
+        let outs = [(&mut values).into(), (&mut places).into()];
+        call(
+            "aten::topk.values",
+            &mut [(&mut input).into(), k, dim, et_value_t::bool(largest), yes, outs[0], outs[1]],
+        )
+        .unwrap();
+        [values.values(), places.values()]
+    }
+
+    #[test]
+    fn order_is_by_value_then_place_with_nan_on_top() {
+        let row = [1.0, f64::NAN, -0.0, 3.0, 0.0, f64::INFINITY, 3.0, f64::NEG_INFINITY];
+        for dtype in [Float32, Float64, Float16, BFloat16] {
+            assert_eq!(
+                topk(dtype, &[8], 8, 0, true, |i| row[i])[1],
+                [1.0, 5.0, 3.0, 6.0, 0.0, 2.0, 4.0, 7.0]
+            );
+            assert_eq!(topk(dtype, &[8], 4, -1, false, |i| row[i])[1], [7.0, 2.0, 4.0, 0.0]);
+        }
+        let ints = [3.0, -5.0, 100.0, 0.0, -128.0];
+        for dtype in [Int8, Int16, Int32, Int64] {
+            let [values, places] = topk(dtype, &[5], 3, 0, true, |i| ints[i]);
+            assert_eq!((values, places), (vec![100.0, 3.0, 0.0], vec![2.0, 0.0, 3.0]));
+        }
+        assert_eq!(topk(UInt8, &[3], 1, 0, true, |i| [1.0, 200.0, 3.0][i])[0], [200.0]);
+        assert_eq!(topk(Float32, &[], 1, -1, true, |_| 4.0), [[4.0], [0.0]]);
+        assert_eq!(topk(Float32, &[3, 1], 1, 1, true, |i| i as f64), [[0.0, 1.0, 2.0], [0.0; 3]]);
+        assert_eq!(topk(Float32, &[2, 3], 0, 1, true, |i| i as f64), [[0.0; 0]; 2]);
+    }
+
+    #[test]
+    fn any_dimension_of_many_rows() {
+        let (sizes, value) = ([40, 50, 30], |i: usize| ((i * 7919) % 60013) as f64);
+        let [values, places] = topk(Float32, &sizes, 7, 1, true, value);
+        for (o, i) in (0..40).flat_map(|o| (0..30).map(move |i| (o, i))) {
+            let mut row: Vec<(f64, f64)> =
+                (0..50).map(|r| (value((o * 50 + r) * 30 + i), r as f64)).collect();
+            row.sort_by(|a, b| b.0.total_cmp(&a.0));
+            for (j, want) in row.iter().take(7).enumerate() {
+                assert_eq!((values[(o * 7 + j) * 30 + i], places[(o * 7 + j) * 30 + i]), *want);
+            }
+        }
     }
 }

@@ -87,3 +87,51 @@ fn columns<A: Accumulator>(x: &Source<'_>, at: usize, inner: usize, y: &mut [u8]
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use crate::testing::{Tensor, call};
+    use executorch_abi::Dtype::{self, *};
+    use executorch_abi::value::et_value_t;
+
+    fn cumsum(
+        from: Dtype,
+        to: Dtype,
+        sizes: &[i32],
+        order: &[u8],
+        dim: i64,
+        value: impl Fn(usize) -> f64,
+    ) -> Vec<f64> {
+        let mut input = Tensor::new(from, sizes, order, value);
+        let mut out = Tensor::new(to, sizes, order, |_| 0.0);
+        let dtype = et_value_t::int(to as i64);
+        call("aten::cumsum.out", &mut [(&mut input).into(), et_value_t::int(dim), dtype, (&mut out).into()])
+            .unwrap();
+        out.values()
+    }
+
+    #[test]
+    fn sums_run_along_any_dimension() {
+        let value = |i: usize| ((i * 13) % 11) as f64 - 5.0;
+        for order in [[0, 1, 2], [2, 0, 1]] {
+            for (dim, stride) in [(0, 1200), (1, 2), (-1, 1)] {
+                let got = cumsum(Float32, Float32, &[3, 600, 2], &order, dim, value);
+                let size = [3, 600, 2][(dim + 3) as usize % 3];
+                for (i, &got) in got.iter().enumerate() {
+                    let want: f64 = (0..=i / stride % size).map(|back| value(i - back * stride)).sum();
+                    assert_eq!(got, want, "{order:?} {dim} {i}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn elements_become_the_results_type_first() {
+        assert_eq!(cumsum(Float32, Int64, &[3], &[0], 0, |_| 1.9), [1.0, 2.0, 3.0]);
+        assert_eq!(cumsum(Bool, Int64, &[3], &[0], 0, |_| 1.0), [1.0, 2.0, 3.0]);
+        assert_eq!(cumsum(Int8, Int8, &[3], &[0], 0, |_| 100.0), [100.0, -56.0, 44.0]);
+        assert_eq!(cumsum(Float16, Float32, &[3], &[0], 0, |_| 65504.0), [65504.0, 131_008.0, 196_512.0]);
+        assert_eq!(cumsum(Float32, Float32, &[], &[], -1, |_| 3.0), [3.0]);
+    }
+}

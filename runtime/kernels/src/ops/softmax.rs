@@ -77,3 +77,94 @@ fn converted<C: Item + Real>(
         }
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use crate::testing::{Tensor, call};
+    use executorch_abi::Dtype::{self, *};
+    use executorch_abi::value::et_value_t;
+
+    fn softmax(
+        name: &str,
+        dtype: Dtype,
+        out: Dtype,
+        order: &[u8],
+        dim: i64,
+        value: fn(usize) -> f64,
+    ) -> Vec<f64> {
+        let sizes = [3, 5, 4];
+        let mut input = Tensor::new(dtype, &sizes, order, value);
+        let mut result = Tensor::new(out, &sizes, order, |_| 0.0);
+        let half_to_float = et_value_t::bool(dtype != out);
+        call(name, &mut [(&mut input).into(), et_value_t::int(dim), half_to_float, (&mut result).into()])
+            .unwrap();
+        result.values()
+    }
+
+    /// By definition, in row-major order.
+    fn expected(dim: usize, value: fn(usize) -> f64) -> Vec<f64> {
+        let (sizes, strides) = ([3, 5, 4], [20, 4, 1]);
+        let of = |i: usize| {
+            let start = i - i / strides[dim] % sizes[dim] * strides[dim];
+            let row = (0..sizes[dim]).map(|r| value(start + r * strides[dim]));
+            let greatest = row.clone().fold(f64::NEG_INFINITY, f64::max);
+            (value(i) - greatest).exp() / row.map(|v| (v - greatest).exp()).sum::<f64>()
+        };
+        (0..60).map(of).collect()
+    }
+
+    #[test]
+    fn softmax_of_every_order_and_type() {
+        let value = |i: usize| ((i * 29) % 17) as f64 / 2.0 - 4.0;
+        for order in [[0, 1, 2], [0, 2, 1], [2, 0, 1]] {
+            for dim in [0, 1, 2, -1] {
+                let want = expected((dim + 3) as usize % 3, value);
+                for (from, to, error) in [
+                    (Float32, Float32, 1e-6),
+                    (Float64, Float64, 1e-14),
+                    (Float16, Float16, 1e-3),
+                    (BFloat16, BFloat16, 8e-3),
+                    (Float16, Float32, 1e-6),
+                ] {
+                    let close = |a: &f64, b: f64| (a - b).abs() <= error * (1.0 + b.abs());
+                    let got = softmax("aten::_softmax.out", from, to, &order, dim, value);
+                    assert!(got.iter().zip(&want).all(|(a, &b)| close(a, b)), "{order:?} {dim} {from} {to}");
+                    let got = softmax("aten::_log_softmax.out", from, to, &order, dim, value);
+                    assert!(
+                        got.iter().zip(&want).all(|(a, &b)| close(a, b.ln())),
+                        "log {order:?} {dim} {from}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn infinities_and_nan_are_pytorch_s() {
+        for (row, want) in [
+            ([f64::NEG_INFINITY, 0.0], [0.0, 1.0]),
+            ([f64::NEG_INFINITY, f64::NEG_INFINITY], [f64::NAN, f64::NAN]),
+            ([f64::INFINITY, 0.0], [f64::NAN, f64::NAN]),
+            ([f64::NAN, 0.0], [f64::NAN, f64::NAN]),
+        ] {
+            for (sizes, dim) in [([1, 2, 1], 1), ([1, 2, 2], 1)] {
+                let mut input = Tensor::contiguous(Float32, &sizes, |i| row[i * 2 / (sizes[2] as usize * 2)]);
+                let mut out = Tensor::contiguous(Float32, &sizes, |_| 0.0);
+                let args = &mut [
+                    (&mut input).into(),
+                    et_value_t::int(dim),
+                    et_value_t::bool(false),
+                    (&mut out).into(),
+                ];
+                call("aten::_softmax.out", args).unwrap();
+                let got = out.values();
+                let (a, b) = (got[0], got[got.len() - 1]);
+                assert!(
+                    [a, b].iter().zip(&want).all(|(a, b)| a == b || (a.is_nan() && b.is_nan())),
+                    "{row:?}: {got:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,15 +1,12 @@
 //! Reductions against loops over row-major numbers.
 
-use crate::testing::{Tensor, call};
+use crate::testing::{Tensor, call, ints};
 use executorch_abi::Dtype::{self, *};
-use executorch_abi::value::*;
+use executorch_abi::value::et_value_t;
 
-/// A list of integers as a value; the list lives on.
+/// A list of integers that lives on.
 fn list(items: &[i64]) -> et_value_t {
-    let items = items.to_vec().leak();
-    let mut value = et_value_t { tag: ET_TAG_LIST_INT, ..et_value_t::NONE };
-    value.payload.as_int_list = et_int_list_t { data: items.as_ptr(), length: items.len() };
-    value
+    ints(items.to_vec().leak())
 }
 
 fn keep(yes: bool) -> et_value_t {
