@@ -74,9 +74,13 @@ fn python_tests(place: &Place) -> Result<(u64, u64)> {
 /// The C++ consumer tests, built through `find_package` against the installed wheel.
 fn cpp_tests(place: &Place) -> Result<(u64, u64)> {
     let environment = Environment::new::<&str>(place, "clean", &[])?.with_wheel(place, "cpu")?;
-    let build = environment.cmake(place, "cpp-tests", &place.root.join("runtime/cpp/tests"))?;
-    let ctest = tools::cmake(place)?.join("bin/ctest");
-    count(Command::new(ctest).arg("--test-dir").arg(build).args(["--output-on-failure"]), ctest_summary)
+    // zig is clang with another standard library.
+    let second = format!("-DEXECUTORCH_SECOND_COMPILER={},c++", tools::zig(place)?.display());
+    let build = environment.cmake(place, "cpp-tests", &place.root.join("runtime/cpp/tests"), &[second])?;
+    let mut command = Command::new(tools::cmake(place)?.join("bin/ctest"));
+    command.arg("--test-dir").arg(build).args(["--output-on-failure", "--parallel", "2"]);
+    let cache = place.tools.join("zig-cache");
+    count(command.env("ZIG_GLOBAL_CACHE_DIR", &cache).env("ZIG_LOCAL_CACHE_DIR", cache), ctest_summary)
 }
 
 /// Runs a test program, shows its output, and sums the counts that `summary` finds in its lines.

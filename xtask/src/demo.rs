@@ -13,7 +13,7 @@ use std::process::Command;
 pub fn run(place: &Place) -> Result<()> {
     let example = place.root.join("examples/digits");
     let environment = Environment::new::<&str>(place, "clean", &[])?.with_wheel(place, "cpu")?;
-    let build = environment.cmake(place, "digits", &example.join("cpp"))?;
+    let build = environment.cmake(place, "digits", &example.join("cpp"), &[])?;
     let files = ["digits.pte", "digits_test.bin"].map(|file| example.join(file));
     let python = answers(environment.python().arg(example.join("run.py")).args(&files))?;
     let cpp = answers(Command::new(build.join("digits")).args(&files).env_remove("LD_LIBRARY_PATH"))?;

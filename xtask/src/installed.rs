@@ -40,7 +40,8 @@ impl Environment {
     }
 
     /// Configures the C++ project in `source` with `find_package` against the installed wheel, and builds it.
-    pub fn cmake(&self, place: &Place, name: &str, source: &Path) -> Result<PathBuf> {
+    /// `options` are more arguments of cmake.
+    pub fn cmake(&self, place: &Place, name: &str, source: &Path, options: &[String]) -> Result<PathBuf> {
         let script = "import importlib.util as u; print(u.find_spec('executorch_runtime').submodule_search_locations[0])";
         let package = output(self.python().args(["-c", script])).context("the wheel is not installed")?;
         let bin = tools::cmake(place)?.join("bin");
@@ -53,7 +54,8 @@ impl Environment {
                     .arg("-B")
                     .arg(&build)
                     .arg(format!("-DCMAKE_MAKE_PROGRAM={}", bin.join("ninja").display()))
-                    .arg(format!("-DCMAKE_PREFIX_PATH={}", package.trim())),
+                    .arg(format!("-DCMAKE_PREFIX_PATH={}", package.trim()))
+                    .args(options),
             )?;
             output(Command::new(bin.join("cmake")).arg("--build").arg(&build))
         })?;
