@@ -13,8 +13,7 @@ namespace runtime {
 namespace internal {
 
 /// Says what failed, where, and what the runtime last complained about, then ends the process.
-ET_PRINTFLIKE(5, 6)
-ET_NORETURN ET_NOINLINE inline void fail_check(
+ET_NORETURN ET_PRINTFLIKE(5, 6) ET_NOINLINE inline void fail_check(
     const char* filename,
     const char* function,
     size_t line,
