@@ -68,6 +68,7 @@ impl<'a> Args<'a> {
     /// # Safety
     /// `args` holds `count` pointers to values that, with all that they point to, are valid during `'a` and obey
     /// the guarantee of [`crate::view`].
+    #[inline]
     pub unsafe fn new(args: *const *mut et_value_t, count: usize) -> Self {
         if count == 0 {
             return Self { values: &[] };
@@ -77,15 +78,18 @@ impl<'a> Args<'a> {
     }
 
     /// The number of arguments, outputs and return slots included.
+    #[inline]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
     /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
+    #[inline]
     fn value(&self, index: usize) -> Result<et_value_t> {
         match self.values.get(index) {
             // SAFETY: the constructor's contract; the value is copied out, so no reference to it is kept.
@@ -105,16 +109,19 @@ impl<'a> Args<'a> {
     }
 
     /// Whether argument `index` is none.
+    #[inline]
     pub fn is_none(&self, index: usize) -> Result<bool> {
         Ok(self.value(index)?.tag == ET_TAG_NONE)
     }
 
     /// Whether argument `index` is a tensor. Unlike a failed [`Args::tensor`], asking is free.
+    #[inline]
     pub fn is_tensor(&self, index: usize) -> Result<bool> {
         Ok(self.value(index)?.tag == ET_TAG_TENSOR)
     }
 
     /// A tensor that is read.
+    #[inline]
     pub fn tensor(&self, index: usize) -> Result<TensorRef<'a>> {
         let value = self.value(index)?;
         if value.tag != ET_TAG_TENSOR {
@@ -125,6 +132,7 @@ impl<'a> Args<'a> {
     }
 
     /// A tensor, or none.
+    #[inline]
     pub fn optional_tensor(&self, index: usize) -> Result<Option<TensorRef<'a>>> {
         if self.is_none(index)? { Ok(None) } else { self.tensor(index).map(Some) }
     }
@@ -133,6 +141,7 @@ impl<'a> Args<'a> {
     ///
     /// # Safety
     /// No other view of the same tensor's data is in use while this one is.
+    #[inline]
     pub unsafe fn out(&self, index: usize) -> Result<TensorMut<'a>> {
         let value = self.value(index)?;
         if value.tag != ET_TAG_TENSOR {
@@ -143,6 +152,7 @@ impl<'a> Args<'a> {
     }
 
     /// A number.
+    #[inline]
     pub fn scalar(&self, index: usize) -> Result<Scalar> {
         let value = self.value(index)?;
         let payload = &value.payload;
@@ -158,11 +168,13 @@ impl<'a> Args<'a> {
     }
 
     /// A number, or none.
+    #[inline]
     pub fn optional_scalar(&self, index: usize) -> Result<Option<Scalar>> {
         if self.is_none(index)? { Ok(None) } else { self.scalar(index).map(Some) }
     }
 
     /// An integer.
+    #[inline]
     pub fn int(&self, index: usize) -> Result<i64> {
         match self.scalar(index)? {
             Scalar::Int(value) => Ok(value),
@@ -176,6 +188,7 @@ impl<'a> Args<'a> {
     }
 
     /// A float; an integer counts as one.
+    #[inline]
     pub fn double(&self, index: usize) -> Result<f64> {
         match self.scalar(index)? {
             Scalar::Bool(_) => Self::wrong(index, "a float", ET_TAG_BOOL),
@@ -189,6 +202,7 @@ impl<'a> Args<'a> {
     }
 
     /// A boolean.
+    #[inline]
     pub fn bool(&self, index: usize) -> Result<bool> {
         match self.scalar(index)? {
             Scalar::Bool(value) => Ok(value),
@@ -215,6 +229,7 @@ impl<'a> Args<'a> {
     }
 
     /// A list of integers.
+    #[inline]
     pub fn ints(&self, index: usize) -> Result<&'a [i64]> {
         let value = self.value(index)?;
         if value.tag != ET_TAG_LIST_INT {
@@ -285,6 +300,7 @@ impl<'a> Args<'a> {
         })
     }
 
+    #[inline]
     fn tensor_items(&self, index: usize) -> Result<&'a [*mut crate::tensor::et_tensor_t]> {
         let value = self.value(index)?;
         if !matches!(value.tag, ET_TAG_LIST_TENSOR | ET_TAG_LIST_OPTIONAL_TENSOR) {
@@ -297,6 +313,7 @@ impl<'a> Args<'a> {
 
 /// # Safety
 /// `data` holds `length` items that are valid during `'a`.
+#[inline]
 unsafe fn list<'a, T>(data: *const T, length: usize) -> &'a [T] {
     if length == 0 {
         return &[];

@@ -40,10 +40,13 @@ impl Error {
     }
 
     /// Turns a code that a call returned into a result, taking the message from the thread's last error.
+    #[inline]
     pub fn check(code: et_error_t) -> Result<()> {
-        if code == ET_OK {
-            return Ok(());
-        }
+        if code == ET_OK { Ok(()) } else { Self::last(code) }
+    }
+
+    #[cold]
+    fn last(code: et_error_t) -> Result<()> {
         // SAFETY: both return static or thread-owned NUL-terminated strings that outlive this expression.
         let (last, message) = unsafe { (et_last_error_code(), CStr::from_ptr(et_last_error_message())) };
         let message = if last == code { message.to_string_lossy().into_owned() } else { String::new() };

@@ -4,9 +4,10 @@ use crate::error::et_error_t;
 use crate::value::et_value_t;
 use std::ffi::{c_char, c_void};
 
-/// Flag of [`et_event_tracer_t::flags`]: call `log_value` for every output of every instruction.
+/// Flag of [`et_event_tracer_t::flags`]: call `log_value` for every output of every instruction. A delegate does not
+/// say which of its arguments it writes, so all are logged. Calls that were run at load are not seen.
 pub const ET_TRACER_LOG_INTERMEDIATE: u32 = 1;
-/// Flag of [`et_event_tracer_t::flags`]: call `log_value` for every output of the method.
+/// Flag of [`et_event_tracer_t::flags`]: call `log_value` for every output of the method after a whole run.
 pub const ET_TRACER_LOG_OUTPUTS: u32 = 2;
 
 /// Where in the program an event happens.
@@ -36,7 +37,7 @@ pub struct et_event_tracer_t {
     pub flags: u32,
     /// Passed to every function.
     pub user_data: *mut c_void,
-    /// Starts a block of events, such as `"Execute"`.
+    /// Starts a block of events: `"Default"` when a method is loaded, `"Execute"` for a run.
     pub begin_block: Option<unsafe extern "C" fn(user_data: *mut c_void, name: *const c_char)>,
     /// Starts an event and returns a token for its end.
     pub begin_event: Option<

@@ -50,6 +50,7 @@ pub struct TensorMut<'a> {
     raw: &'a mut et_tensor_t,
 }
 
+#[inline]
 fn dims<'a, T>(data: *const T, rank: u8) -> &'a [T] {
     if rank == 0 || data.is_null() {
         return &[];
@@ -63,57 +64,68 @@ impl<'a> TensorRef<'a> {
     ///
     /// # Safety
     /// The module's guarantee holds for `raw` during `'a`, and nobody writes to its data during `'a`.
+    #[inline]
     pub unsafe fn new(raw: &'a et_tensor_t) -> Self {
         Self { raw }
     }
 
     /// The element type, if the number is one.
+    #[inline]
     pub fn dtype(&self) -> Result<Dtype> {
         Dtype::from_raw(self.raw.dtype)
             .ok_or_else(|| Error::new(ET_ERROR_INVALID_ARGUMENT, format!("{} is no dtype", self.raw.dtype)))
     }
 
     /// The sizes, outermost first.
+    #[inline]
     pub fn sizes(&self) -> &'a [i32] {
         dims(self.raw.sizes, self.raw.rank)
     }
 
     /// The strides, in elements.
+    #[inline]
     pub fn strides(&self) -> &'a [i32] {
         dims(self.raw.strides, self.raw.rank)
     }
 
     /// The dimension numbers, outermost in memory first.
+    #[inline]
     pub fn dim_order(&self) -> &'a [u8] {
         dims(self.raw.dim_order, self.raw.rank)
     }
 
     /// The number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         usize::from(self.raw.rank)
     }
 
     /// The number of elements.
+    #[inline]
     pub fn numel(&self) -> usize {
         self.raw.numel as usize
     }
 
     /// Whether the memory order is the order of the dimensions.
+    #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.dim_order().iter().enumerate().all(|(i, &d)| i == usize::from(d))
     }
 
     /// The address of the first element.
+    #[inline]
     pub fn data_ptr(&self) -> *const u8 {
         self.raw.data.cast()
     }
 
     /// The raw tensor.
+    #[inline]
     pub fn raw(&self) -> &'a et_tensor_t {
         self.raw
     }
 
     /// The data as bytes, in memory order.
+    #[inline]
     pub fn bytes(&self) -> Result<&'a [u8]> {
         let size = self.numel() * self.dtype()?.size();
         if size == 0 {
@@ -125,6 +137,7 @@ impl<'a> TensorRef<'a> {
     }
 
     /// The elements in memory order; fails if `T` does not stand for the tensor's dtype or no memory is bound.
+    #[inline]
     pub fn data<T: Element>(&self) -> Result<&'a [T]> {
         expect_dtype::<T>(self.dtype()?)?;
         if self.numel() == 0 {
@@ -136,6 +149,7 @@ impl<'a> TensorRef<'a> {
         Ok(unsafe { slice::from_raw_parts(self.raw.data.cast(), self.numel()) })
     }
 
+    #[inline]
     fn bound(&self) -> Result<()> {
         if self.raw.data.is_null() {
             return Err(unbound());
@@ -149,16 +163,19 @@ impl<'a> TensorMut<'a> {
     ///
     /// # Safety
     /// The module's guarantee holds for `raw` during `'a`, and nobody else reads or writes its data during `'a`.
+    #[inline]
     pub unsafe fn new(raw: &'a mut et_tensor_t) -> Self {
         Self { raw }
     }
 
     /// The same tensor, to read its shape (and its data while it is not being written).
+    #[inline]
     pub fn view(&self) -> TensorRef<'_> {
         TensorRef { raw: self.raw }
     }
 
     /// Gives the tensor new sizes; nothing happens if they are the ones that it has.
+    #[inline]
     pub fn resize(&mut self, sizes: &[i32]) -> Result<()> {
         if self.view().sizes() == sizes {
             return Ok(());
@@ -171,12 +188,14 @@ impl<'a> TensorMut<'a> {
     ///
     /// # Safety
     /// The memory is there as long as the tensor may use it, and holds the elements of its shape.
+    #[inline]
     pub unsafe fn bind(&mut self, data: *mut std::ffi::c_void, capacity: u64) {
         self.raw.data = data;
         self.raw.capacity_bytes = capacity;
     }
 
     /// The elements in memory order, for writing; fails as [`TensorRef::data`] does, and for a constant.
+    #[inline]
     pub fn data<T: Element>(&mut self) -> Result<&'a mut [T]> {
         expect_dtype::<T>(self.view().dtype()?)?;
         let bytes = self.bytes()?;
@@ -189,6 +208,7 @@ impl<'a> TensorMut<'a> {
     }
 
     /// The data as bytes, in memory order, for writing.
+    #[inline]
     pub fn bytes(&mut self) -> Result<&'a mut [u8]> {
         let size = self.view().numel() * self.view().dtype()?.size();
         if size == 0 {
@@ -213,6 +233,7 @@ fn unbound() -> Error {
     )
 }
 
+#[inline]
 fn expect_dtype<T: Element>(found: Dtype) -> Result<()> {
     if T::DTYPES.contains(&found) {
         return Ok(());
@@ -221,6 +242,7 @@ fn expect_dtype<T: Element>(found: Dtype) -> Result<()> {
     Err(Error::new(ET_ERROR_INVALID_ARGUMENT, format!("expected a tensor of {expected}, found {found}")))
 }
 
+#[inline]
 fn aligned<T>(data: *const u8) -> Result<()> {
     if data.addr().is_multiple_of(align_of::<T>()) {
         return Ok(());

@@ -33,7 +33,6 @@ macro_rules! abi {
     )*};
 }
 pub(crate) use abi;
-pub(crate) use tensor::et_tensor_resize;
 
 /// Runs the body of an ABI function; a panic is kept as the thread's last error.
 pub(crate) fn guard<T>(body: impl FnOnce() -> T, otherwise: impl FnOnce() -> T) -> T {

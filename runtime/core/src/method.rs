@@ -9,6 +9,7 @@ mod memory;
 mod prepare;
 mod run;
 mod signature;
+mod trace;
 mod uses;
 mod values;
 
@@ -21,16 +22,16 @@ use crate::data_map::OwnedMap;
 use crate::ir::Plan;
 use crate::prim;
 use crate::program::Program;
-use crate::registry::Kernel;
+use crate::registry::KernelRef;
 use executorch_abi::Result;
 use executorch_abi::backend::et_backend_t;
 use executorch_abi::kernel::et_kernel_release_t;
-use executorch_abi::tracer::et_event_tracer_t;
 use executorch_abi::value::et_value_t;
 use memory::{Scratch, Table};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
+use trace::Tracer;
 use values::Values;
 
 /// A loaded method. Used by one thread at a time.
@@ -46,7 +47,7 @@ pub struct Method {
     inputs_set: Vec<bool>,
     next: usize,
     executed: u64,
-    tracer: Option<et_event_tracer_t>,
+    tracer: Tracer,
     plan_index: usize,
     data_map: Option<Box<OwnedMap>>,
     program: Arc<Program>,
@@ -74,7 +75,7 @@ enum Action {
 
 /// A kernel at a call site.
 struct Call {
-    kernel: &'static Kernel,
+    kernel: KernelRef,
     state: *mut c_void,
     release: et_kernel_release_t,
 }

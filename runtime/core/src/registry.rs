@@ -11,7 +11,7 @@ use executorch_abi::registration::*;
 use executorch_abi::{Error, Result};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The runtime's version.
 pub const VERSION: &CStr =
@@ -197,6 +197,62 @@ pub unsafe fn register_kernels(
     })
 }
 
+/// An entry of a table of kernels that could not be used, and the distance to the next one if that is known.
+type BadEntry = (Error, Option<usize>);
+
+impl Kernel {
+    /// Reads an entry of a table, and the distance to the next one.
+    ///
+    /// # Safety
+    /// `entry` is an entry of a table of kernels that obeys the ABI and outlives the result.
+    unsafe fn read(entry: *const et_kernel_t, library: &str) -> std::result::Result<(Self, usize), BadEntry> {
+        let bad = |what: String| Error::new(ET_ERROR_INVALID_ARGUMENT, format!("{library} registers {what}"));
+        // SAFETY: the caller's promise; `struct_size` is the first field of every version of the entry.
+        let stride = unsafe { entry.cast::<u32>().read() } as usize;
+        if stride < size_of::<et_kernel_t>() {
+            return Err((bad(format!("a kernel whose struct_size is {stride}")), None));
+        }
+        // SAFETY: the entry is at least as large as the type, by its own word.
+        let table = unsafe { entry.read() };
+        // SAFETY: the table's strings live as long as it.
+        let (name, key, signature) = unsafe { (text(table.name), text(table.key), text(table.signature)) };
+        let Some(name) = name.filter(|n| !n.is_empty()) else {
+            return Err((bad("a kernel without a name".into()), Some(stride)));
+        };
+        if table.run.is_none() {
+            return Err((bad(format!("{name:?} without a run function")), Some(stride)));
+        }
+        let kernel = Self {
+            table,
+            name: name.to_owned(),
+            key: key.map(CStr::to_owned),
+            signature: signature.map(CStr::to_owned),
+            library: library.to_owned(),
+        };
+        Ok((kernel, stride))
+    }
+
+    /// Reads a table of kernels that are not registered.
+    ///
+    /// # Safety
+    /// `kernels` is a table of `count` kernels that obeys the ABI and outlives the result.
+    pub unsafe fn read_all(kernels: *const et_kernel_t, count: usize) -> Result<Vec<Arc<Self>>> {
+        let mut entry = kernels;
+        (0..count)
+            .map(|_| {
+                if entry.is_null() {
+                    return Err(Error::new(ET_ERROR_INVALID_ARGUMENT, "the table of kernels is null"));
+                }
+                // SAFETY: the caller's promise.
+                let (kernel, stride) =
+                    unsafe { Self::read(entry, "the caller") }.map_err(|(error, _)| error)?;
+                entry = entry.wrapping_byte_add(stride);
+                Ok(Arc::new(kernel))
+            })
+            .collect()
+    }
+}
+
 /// Registers one kernel and returns the distance to the next one, also on failure if it is known.
 ///
 /// # Safety
@@ -205,52 +261,61 @@ unsafe fn register_kernel(
     registry: &mut Registry,
     origin: &Origin,
     entry: *const et_kernel_t,
-) -> std::result::Result<usize, (Error, Option<usize>)> {
-    // SAFETY: the caller's promise; `struct_size` is the first field of every version of the entry.
-    let stride = unsafe { entry.cast::<u32>().read() } as usize;
-    if stride < size_of::<et_kernel_t>() {
-        let text = format!("{origin} registers a kernel whose struct_size is {stride}");
-        return Err((Error::new(ET_ERROR_INVALID_ARGUMENT, text), None));
-    }
-    // SAFETY: the entry is at least as large as the type, by its own word.
-    let table = unsafe { entry.read() };
-    // SAFETY: the table's strings live as long as the process.
-    let (name, key, signature) = unsafe { (text(table.name), text(table.key), text(table.signature)) };
-    let Some(name) = name.filter(|n| !n.is_empty()) else {
-        let text = format!("{origin} registers a kernel without a name");
-        return Err((Error::new(ET_ERROR_INVALID_ARGUMENT, text), Some(stride)));
-    };
-    if table.run.is_none() {
-        let text = format!("{origin} registers {name:?} without a run function");
-        return Err((Error::new(ET_ERROR_INVALID_ARGUMENT, text), Some(stride)));
-    }
-    let same = registry.by_name.get(name).and_then(|k| k.iter().find(|k| k.key.as_deref() == key));
+) -> std::result::Result<usize, BadEntry> {
+    // SAFETY: the caller's promise.
+    let (kernel, stride) = unsafe { Kernel::read(entry, &origin.to_string()) }?;
+    let same =
+        registry.by_name.get(kernel.name.as_c_str()).and_then(|k| k.iter().find(|k| k.key == kernel.key));
     if let Some(other) = same {
-        let identical = other.table.run.map(|f| f as usize) == table.run.map(|f| f as usize)
-            && other.table.user_data == table.user_data;
+        let identical = other.table.run.map(|f| f as usize) == kernel.table.run.map(|f| f as usize)
+            && other.table.user_data == kernel.table.user_data;
         if identical {
             return Ok(stride);
         }
         let text = format!(
-            "{origin} registers {name:?}, which {} registered already; load only one of them",
-            other.library
+            "{origin} registers {:?}, which {} registered already; load only one of them",
+            kernel.name, other.library
         );
         return Err((Error::new(ET_ERROR_REGISTRATION_ALREADY_REGISTERED, text), Some(stride)));
     }
-    let kernel: &'static Kernel = Box::leak(Box::new(Kernel {
-        table,
-        name: name.to_owned(),
-        key: key.map(CStr::to_owned),
-        signature: signature.map(CStr::to_owned),
-        library: origin.to_string(),
-    }));
+    let kernel: &'static Kernel = Box::leak(Box::new(kernel));
     registry.kernels.push(kernel);
     registry.by_name.entry(kernel.name.as_c_str()).or_default().push(kernel);
     Ok(stride)
 }
 
+/// A kernel to call: a registered one, or one of a method's own.
+#[derive(Debug, Clone)]
+pub enum KernelRef {
+    /// Registered.
+    Registered(&'static Kernel),
+    /// Given for one method.
+    Own(Arc<Kernel>),
+}
+
+impl std::ops::Deref for KernelRef {
+    type Target = Kernel;
+
+    fn deref(&self) -> &Kernel {
+        match self {
+            Self::Registered(kernel) => kernel,
+            Self::Own(kernel) => kernel,
+        }
+    }
+}
+
+/// The kernel of a name that serves a key, among a method's own and then among those registered.
+pub fn resolve(own: &[Arc<Kernel>], name: &CStr, key: &CStr) -> Option<KernelRef> {
+    let named = || own.iter().filter(|k| k.name.as_c_str() == name);
+    let found = named().find(|k| k.key.as_deref() == Some(key)).or_else(|| named().find(|k| k.key.is_none()));
+    match found {
+        Some(kernel) => Some(KernelRef::Own(Arc::clone(kernel))),
+        None => find_kernel(name, key).map(KernelRef::Registered),
+    }
+}
+
 /// The kernel of a name that serves a key (see `et_kernel_t::key`): one registered for it, else for all.
-pub fn find_kernel(name: &CStr, key: &CStr) -> Option<&'static Kernel> {
+fn find_kernel(name: &CStr, key: &CStr) -> Option<&'static Kernel> {
     let guard = read();
     let kernels = guard.as_ref()?.by_name.get(name)?;
     let exact = kernels.iter().find(|k| k.key.as_deref() == Some(key));

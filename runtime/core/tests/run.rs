@@ -167,3 +167,56 @@ fn registrations_are_checked() {
         assert!(errors.iter().any(|e| e.contains("ABI 1.1")), "{errors:?}");
     }
 }
+
+/// Kernels given for one method come before those that are registered, and serve that method only.
+#[test]
+fn a_method_may_have_kernels_of_its_own() {
+    register_kernels();
+    unsafe extern "C" fn difference(
+        _: *mut et_kernel_context_t,
+        args: *const *mut et_value_t,
+        count: usize,
+    ) -> et_error_t {
+        let run = || -> Result<()> {
+            // SAFETY: the runtime's arguments are valid during the call.
+            let args = unsafe { executorch_abi::Args::new(args, count) };
+            let results: Vec<f32> = args
+                .tensor(0)?
+                .data::<f32>()?
+                .iter()
+                .zip(args.tensor(1)?.data::<f32>()?)
+                .map(|(a, b)| a - b)
+                .collect();
+            // SAFETY: the inputs are not used from here on.
+            unsafe { args.out(3) }?.data::<f32>()?.copy_from_slice(&results);
+            Ok(())
+        };
+        run().map_or_else(|e| e.set_last(), |()| ET_OK)
+    }
+    let kernel = |name: &'static CStr| et_kernel_t {
+        struct_size: size_of::<et_kernel_t>() as u32,
+        flags: 0,
+        name: name.as_ptr(),
+        key: ptr::null(),
+        signature: c"TTS>T".as_ptr(),
+        run: Some(difference),
+        prepare: None,
+        release: None,
+        user_data: ptr::null_mut(),
+    };
+    let table = [kernel(c"aten::unused.out"), kernel(c"aten::add.out")];
+    let program = load_file(&file("add.pte")).unwrap();
+    let options = et_method_options_t { kernels: table.as_ptr(), kernel_count: 2, ..no_options() };
+    let own = load_method_with(&program, c"forward", &options).unwrap();
+    let registered = load_method(&program, c"forward").unwrap();
+    for (method, expected) in [(&own, ramp(8, 1.0)), (&registered, ramp(8, 5.0))] {
+        Input::new(&[2, 4], ramp(8, 3.0)).set(method, 0).unwrap();
+        Input::new(&[2, 4], ramp(8, 2.0)).set(method, 1).unwrap();
+        execute(method).unwrap();
+        assert_eq!(output(method, 0), expected);
+    }
+    let nameless = [et_kernel_t { name: ptr::null(), ..kernel(c"") }];
+    let options = et_method_options_t { kernels: nameless.as_ptr(), kernel_count: 1, ..no_options() };
+    let error = load_method_with(&program, c"forward", &options).err().unwrap();
+    assert!(error.message.contains("without a name"), "{error}");
+}

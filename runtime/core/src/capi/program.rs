@@ -9,6 +9,7 @@ use crate::format::HeaderStatus;
 use crate::ir::{ByteRange, Instruction, Plan, Storage, Tensor, Value};
 use crate::method::{Method, Options};
 use crate::program::Program;
+use crate::registry::Kernel;
 use crate::source::Loader;
 use executorch_abi::data_map::et_data_map_t;
 use executorch_abi::error::*;
@@ -190,38 +191,62 @@ fn instruction(plan: &Plan, index: usize) -> Result<et_instruction_info_t> {
     Ok(out)
 }
 
+/// A table of the caller's, if there is one: its `struct_size` must say that it is whole.
+///
 /// # Safety
-/// `options` is null or valid, with all that it points to.
-unsafe fn options<'a>(options: *const et_method_options_t) -> Result<Options<'a>> {
-    // SAFETY: the caller's promise, here and below.
-    let Some(given) = (unsafe { options.as_ref::<'a>() }) else { return Ok(Options::default()) };
-    if (given.struct_size as usize) < size_of::<et_method_options_t>() {
+/// `pointer` is null or valid during `'a`, as far as its `struct_size`, its first field, says.
+unsafe fn sized<'a, T>(pointer: *const T, what: &str) -> Result<Option<&'a T>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise: only the first field is read before the size is known.
+    let found = unsafe { pointer.cast::<u32>().read() };
+    if (found as usize) < size_of::<T>() {
         return Err(Error::new(
             ET_ERROR_INVALID_ARGUMENT,
-            "the method options' struct_size is too small; set it",
+            format!(
+                "the {what} says that it has {found} bytes, expected at least {}; set struct_size",
+                size_of::<T>()
+            ),
         ));
     }
-    if given.kernel_count > 0 {
-        return Err(Error::new(
-            ET_ERROR_NOT_SUPPORTED,
-            "kernels of one method are not supported; register them with et_register_kernels",
-        ));
-    }
+    // SAFETY: the whole table is there.
+    Ok(unsafe { pointer.as_ref() })
+}
+
+/// # Safety
+/// `options` is null or valid, with all that it points to.
+unsafe fn options<'a>(
+    options: *const et_method_options_t,
+    kernels: &'a mut Vec<Arc<Kernel>>,
+) -> Result<Options<'a>> {
+    // SAFETY: the caller's promise.
+    let Some(given) = (unsafe { sized(options, "method options") })? else {
+        return Ok(Options::default());
+    };
     // SAFETY: as above.
     unsafe {
-        let memory = given.memory.as_ref();
+        let memory = sized(given.memory, "memory manager")?;
         let planned = memory.filter(|m| !m.planned.is_null());
+        *kernels = Kernel::read_all(given.kernels, given.kernel_count)?;
         Ok(Options {
             planned: planned.map(|m| std::slice::from_raw_parts(m.planned, m.planned_count)),
-            method_allocator: memory.and_then(|m| m.method_allocator.as_ref()),
-            temp_allocator: memory.and_then(|m| m.temp_allocator.as_ref()).copied(),
+            method_allocator: match memory {
+                Some(m) => sized(m.method_allocator, "method allocator")?,
+                None => None,
+            },
+            temp_allocator: match memory {
+                Some(m) => sized(m.temp_allocator, "temporary allocator")?.copied(),
+                None => None,
+            },
             data_map: (!given.data_map.is_null()).then_some(given.data_map),
-            tracer: given.tracer.as_ref().copied(),
+            tracer: sized(given.tracer, "tracer")?.copied(),
             backend_options: if given.backend_options_count == 0 || given.backend_options.is_null() {
                 &[]
             } else {
                 std::slice::from_raw_parts(given.backend_options, given.backend_options_count)
             },
+            kernels,
         })
     }
 }
@@ -348,7 +373,8 @@ abi! {
         // SAFETY: the caller gives a live handle, a NUL-terminated name, valid options and a place for the method.
         code(unsafe {
             handle(program).and_then(|h| {
-                let method = Method::load(Arc::clone(&h.program), string(name, "name")?, options(method_options)?)?;
+                let mut kernels = Vec::new();
+                let method = Method::load(Arc::clone(&h.program), string(name, "name")?, options(method_options, &mut kernels)?)?;
                 give(out, Box::into_raw(Box::new(method)).cast())
             })
         })

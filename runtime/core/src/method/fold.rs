@@ -10,6 +10,7 @@ use super::signature::Signature;
 use super::uses::{Effort, Uses, members};
 use crate::ir::{Plan, Tensor, Value};
 use crate::program::next_identity;
+use crate::registry::KernelRef;
 use executorch_abi::kernel::ET_KERNEL_PURE;
 use executorch_abi::tensor::ET_DEVICE_CPU;
 use std::collections::HashMap;
@@ -153,10 +154,11 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// What the call computes; none if an argument has no identity.
+    /// What the call computes; none if an argument or the kernel has no identity.
     fn key(&self, call: &Call, inputs: &[u32], outputs: &[u32], constants: &Constants<'_>) -> Option<Key> {
-        // Registered kernels live as long as the process, so the address is never that of another one.
-        let mut key = vec![std::ptr::from_ref(call.kernel).addr() as u64];
+        // A registered kernel lives as long as the process, so the address is never that of another one.
+        let KernelRef::Registered(kernel) = call.kernel else { return None };
+        let mut key = vec![std::ptr::from_ref(kernel).addr() as u64];
         for &value in inputs {
             self.describe(value, constants, &mut key)?;
         }

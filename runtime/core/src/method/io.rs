@@ -6,7 +6,7 @@ use crate::ir::{Storage, Tensor, Value};
 use executorch_abi::error::*;
 use executorch_abi::tensor::*;
 use executorch_abi::value::*;
-use executorch_abi::{Dtype, Error, Result, TensorRef};
+use executorch_abi::{Dtype, Error, Result, TensorMut, TensorRef};
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
@@ -114,19 +114,24 @@ impl Method {
                 view.sizes()
             )));
         }
-        let mut strides = [0; ET_MAX_RANK];
-        let strides = strides.get_mut(..view.rank()).unwrap_or_default();
-        dense_strides(view.sizes(), &expected.dim_order, strides)?;
-        let dense =
-            view.sizes().iter().zip(view.strides()).zip(&*strides).all(|((&n, a), b)| n <= 1 || a == b);
-        if !dense && view.numel() > 0 {
+        let mut computed = [0; ET_MAX_RANK];
+        let (strides, numel) = if view.sizes() == expected.sizes {
+            (expected.strides.as_slice(), expected.numel)
+        } else {
+            let computed = computed.get_mut(..view.rank()).unwrap_or_default();
+            let numel = dense_strides(view.sizes(), &expected.dim_order, computed)?;
+            (&*computed, numel)
+        };
+        let dense = view.sizes().iter().zip(view.strides()).zip(strides).all(|((&n, a), b)| n <= 1 || a == b);
+        if !dense && numel > 0 {
             return Err(bad(format!(
                 "expected strides {strides:?} (dim order {:?}), found {:?}; make the tensor contiguous in that order",
                 expected.dim_order,
                 view.strides()
             )));
         }
-        let size = view.numel() * dtype.size();
+        // The shape counts, not what the caller says that it holds.
+        let size = numel.saturating_mul(dtype.size() as u64);
         if given.data.is_null() && size > 0 {
             return Err(bad("the tensor has no data".into()));
         }
@@ -136,13 +141,12 @@ impl Method {
         if shared {
             own.capacity_bytes = expected.nbytes;
         }
-        let (sizes, rank) = (view.sizes().as_ptr(), view.rank());
-        // SAFETY: `own` is a tensor of the method; `sizes` holds `rank` entries.
-        Error::check(unsafe { crate::capi::et_tensor_resize(own, sizes, rank) })?;
+        // SAFETY: `own` is a tensor of the method, which this thread alone uses.
+        unsafe { TensorMut::new(own) }.resize(view.sizes())?;
         if shared {
             own.data = given.data;
             // No more may be written than the caller's tensor holds.
-            own.capacity_bytes = size as u64;
+            own.capacity_bytes = size;
             (own.device_type, own.device_index) = (given.device_type, given.device_index);
             return Ok(());
         }
@@ -158,7 +162,7 @@ impl Method {
         if size > 0 {
             // SAFETY: the resize left `size` bytes at `own`, and the caller's tensor holds as many; `copy` allows
             // that the caller passes the method's own memory.
-            unsafe { ptr::copy(given.data.cast::<u8>(), own.data.cast::<u8>(), size) };
+            unsafe { ptr::copy(given.data.cast::<u8>(), own.data.cast::<u8>(), size as usize) };
         }
         Ok(())
     }

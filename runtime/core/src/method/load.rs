@@ -2,11 +2,13 @@
 
 use super::memory::{Scratch, Table};
 use super::signature::Signature;
+use super::trace::Tracer;
 use super::values::Values;
 use super::{Action, Call, Delegate, Method, Step};
 use crate::data_map::{self, DataMap, OwnedMap};
 use crate::ir::{self, Instruction, Payload, Plan, Value};
 use crate::program::Program;
+use crate::registry::Kernel;
 use crate::source::{Buffer, Segment};
 use crate::{prim, registry};
 use executorch_abi::backend::*;
@@ -36,22 +38,36 @@ pub struct Options<'a> {
     pub tracer: Option<et_event_tracer_t>,
     /// Options for backends.
     pub backend_options: &'a [et_backend_options_t],
+    /// Kernels that are looked up before the registered ones.
+    pub kernels: &'a [Arc<Kernel>],
 }
 
 impl Method {
     /// Loads a method of a program.
     pub fn load(program: Arc<Program>, name: &CStr, options: Options<'_>) -> Result<Self> {
+        let tracer = Tracer::new(options.tracer);
+        tracer.block(c"Default");
+        let events = [tracer.begin(c"Program::load_method"), tracer.begin(c"Method::init")];
+        let method = Self::init(program, name, options, tracer);
+        events.into_iter().rev().for_each(|event| tracer.end(event));
+        method
+    }
+
+    fn init(program: Arc<Program>, name: &CStr, options: Options<'_>, tracer: Tracer) -> Result<Self> {
         let plan_index = program.plan_index(name)?;
         let plan = program.plan_at(plan_index)?;
-        check_operators(plan)?;
+        check_operators(plan, options.kernels)?;
         let external = match options.data_map {
             // SAFETY: the caller's map outlives the method.
             Some(map) => Some(unsafe { DataMap::new(map) }?),
             None => None,
         };
         let values = Values::new(&program, plan, options.planned, external)?;
+        if options.planned.is_none() {
+            tracer.allocated(c"planned memory", plan.buffers.iter().map(|b| b.size));
+        }
         let written = written(plan);
-        let (steps, table) = steps(plan, &values, &written)?;
+        let (steps, table) = steps(plan, &values, &written, options.kernels)?;
         let mut method = Self {
             steps,
             delegates: Vec::new(),
@@ -62,7 +78,7 @@ impl Method {
             inputs_set: plan.inputs.iter().map(|&i| !is_tensor(plan, i)).collect(),
             next: 0,
             executed: 0,
-            tracer: options.tracer,
+            tracer,
             plan_index,
             data_map: None,
             program: Arc::clone(&program),
@@ -85,7 +101,7 @@ impl Method {
         let merged = self.data_map.insert(merged).raw();
         for (i, delegate) in plan.delegates.iter().enumerate() {
             let place = || format!("delegate {i} ({})", delegate.backend.to_string_lossy());
-            let loaded = init_delegate(plan, delegate, program, merged, self.tracer.as_ref(), options);
+            let loaded = init_delegate(plan, delegate, program, merged, &self.tracer, options);
             self.delegates.push(loaded.map_err(|e| e.within(place()))?);
         }
         Ok(())
@@ -97,13 +113,15 @@ fn is_tensor(plan: &Plan, value: u32) -> bool {
 }
 
 /// All operators that nothing registers are told at once.
-fn check_operators(plan: &Plan) -> Result<()> {
+fn check_operators(plan: &Plan, own: &[Arc<Kernel>]) -> Result<()> {
+    let exists = |name: &CString| {
+        prim::find(name).is_some() || own.iter().any(|k| k.name == *name) || registry::has_kernel(name)
+    };
     let used = plan.chains.iter().flatten().filter_map(|i| match i {
         Instruction::Kernel { operator, .. } => plan.operators.get(*operator as usize),
         _ => None,
     });
-    let mut missing: Vec<&CString> =
-        used.filter(|name| prim::find(name).is_none() && !registry::has_kernel(name)).collect();
+    let mut missing: Vec<&CString> = used.filter(|name| !exists(name)).collect();
     missing.sort();
     missing.dedup();
     if missing.is_empty() {
@@ -177,7 +195,12 @@ fn restored(plan: &Plan) -> Vec<u32> {
     restored
 }
 
-fn steps(plan: &Plan, values: &Values, written: &[bool]) -> Result<(Vec<Step>, Table<*mut et_value_t>)> {
+fn steps(
+    plan: &Plan,
+    values: &Values,
+    written: &[bool],
+    own: &[Arc<Kernel>],
+) -> Result<(Vec<Step>, Table<*mut et_value_t>)> {
     let changing = values.changing_lists(|value| written.get(value as usize) != Some(&false));
     let mut steps = Vec::new();
     let mut table = Vec::new();
@@ -192,7 +215,7 @@ fn steps(plan: &Plan, values: &Values, written: &[bool]) -> Result<(Vec<Step>, T
                 lists.retain(|&list| changing.get(list as usize) == Some(&true));
             }
             let action = match instruction {
-                Instruction::Kernel { operator, args } => resolve(plan, *operator, args)
+                Instruction::Kernel { operator, args } => resolve(plan, *operator, args, own)
                     .map_err(|e| e.within(format!("instruction {number} of chain {chain}")))?,
                 Instruction::Delegate { delegate, .. } => Action::Delegate(*delegate as usize),
                 Instruction::Move { from, to } => Action::Move { from: *from, to: *to },
@@ -214,7 +237,7 @@ fn steps(plan: &Plan, values: &Values, written: &[bool]) -> Result<(Vec<Step>, T
     Ok((steps, Table::new(table)))
 }
 
-fn resolve(plan: &Plan, operator: u32, args: &[u32]) -> Result<Action> {
+fn resolve(plan: &Plan, operator: u32, args: &[u32], own: &[Arc<Kernel>]) -> Result<Action> {
     let name = plan
         .operators
         .get(operator as usize)
@@ -227,7 +250,7 @@ fn resolve(plan: &Plan, operator: u32, args: &[u32]) -> Result<Action> {
         }
         return Ok(Action::Prim(prim.run));
     }
-    let kernel = registry::find_kernel(name, &kernel_key(plan, args)).ok_or_else(|| {
+    let kernel = registry::resolve(own, name, &kernel_key(plan, args)).ok_or_else(|| {
         Error::new(
             ET_ERROR_OPERATOR_MISSING,
             format!("no kernel of {name:?} serves the dtypes and dim orders of this call"),
@@ -259,7 +282,7 @@ fn init_delegate(
     delegate: &ir::Delegate,
     program: &Program,
     merged: *const et_data_map_t,
-    tracer: Option<&et_event_tracer_t>,
+    tracer: &Tracer,
     options: Options<'_>,
 ) -> Result<Delegate> {
     let backend = registry::find_backend(&delegate.backend).ok_or_else(|| {
@@ -322,7 +345,7 @@ fn init_delegate(
         method_name: plan.name.as_ptr(),
         data_map: merged,
         method_allocator: options.method_allocator.map_or(ptr::null(), ptr::from_ref),
-        tracer: tracer.map_or(ptr::null(), ptr::from_ref),
+        tracer: tracer.raw(),
         options: own.map_or(ptr::null(), |o| o.options),
         option_count: own.map_or(0, |o| o.count),
         internal: ptr::null_mut(),

@@ -2,6 +2,7 @@
 
 use super::context::Running;
 use super::io::describe;
+use super::trace::event_name;
 use super::{Action, Call, Method};
 use crate::prim;
 use executorch_abi::backend::et_backend_execute_context_t;
@@ -9,10 +10,9 @@ use executorch_abi::error::*;
 use executorch_abi::kernel::et_kernel_context_t;
 use executorch_abi::memory::et_allocator_t;
 use executorch_abi::tensor::et_tensor_t;
-use executorch_abi::tracer::et_event_place_t;
 use executorch_abi::value::*;
 use executorch_abi::{Dtype, Error, Result, TensorRef};
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::ptr;
 
 /// Upstream's guard against programs that never end.
@@ -28,7 +28,8 @@ impl Method {
             ));
         }
         self.start()?;
-        let trace = self.begin(c"Method::execute", None);
+        self.tracer.block(c"Execute");
+        let event = self.tracer.begin(c"Method::execute");
         let mut result = Ok(());
         while self.next < self.steps.len() {
             result = self.run_next();
@@ -36,9 +37,9 @@ impl Method {
                 break;
             }
         }
-        self.end(trace);
+        self.tracer.end(event);
         self.next = 0;
-        result
+        result.and_then(|()| self.trace_outputs())
     }
 
     /// Runs one instruction.
@@ -52,7 +53,10 @@ impl Method {
         if self.next == 0 {
             self.start()?;
         }
-        self.run_next()
+        let event = self.tracer.begin(c"Method::step");
+        let result = self.run_next();
+        self.tracer.end(event);
+        result
     }
 
     /// Whether stepping has begun and not ended.
@@ -94,9 +98,10 @@ impl Method {
         for &list in &step.lists {
             self.values.refresh(list as usize)?;
         }
-        let trace = if self.tracer.is_some() { self.begin(self.event_name(at), Some(at)) } else { None };
+        let event = self.tracer.begin_step(step);
         let result = self.run_step(at);
-        self.end(trace);
+        self.tracer.end(event);
+        let result = result.and_then(|next| self.trace_results(at).map(|()| next));
         self.scratch.reset();
         match result {
             Ok(next) => {
@@ -119,7 +124,7 @@ impl Method {
                 run(&unsafe { prim::Call::new(values) })?;
             }
             Action::Kernel(call) => {
-                let tracer = self.tracer.as_ref().map_or(ptr::null(), ptr::from_ref);
+                let tracer = self.tracer.raw();
                 let mut running = Running { scratch: &mut self.scratch, tracer, message: None };
                 // SAFETY: the table holds the step's arguments.
                 unsafe { run_kernel(call, args, count, &mut running) }?;
@@ -165,45 +170,11 @@ impl Method {
             reserved: 0,
             method_name: name,
             temp_allocator: &temp,
-            tracer: self.tracer.as_ref().map_or(ptr::null(), ptr::from_ref),
+            tracer: self.tracer.raw(),
             internal: ptr::null_mut(),
         };
         // SAFETY: a registered backend obeys the ABI; the handle is its own, and the arguments are this method's.
         Error::check(unsafe { execute(delegate.backend.user_data, &context, delegate.handle, args, count) })
-    }
-
-    fn event_name(&self, at: usize) -> &'static CStr {
-        match self.steps.get(at).map(|s| &s.action) {
-            Some(Action::Delegate(_)) => c"DELEGATE_CALL",
-            Some(Action::Move { .. }) => c"MOVE_CALL",
-            Some(Action::JumpFalse { .. }) => c"JF_CALL",
-            Some(Action::Free { .. }) => c"FREE_CALL",
-            _ => c"OPERATOR_CALL",
-        }
-    }
-
-    fn begin(&self, name: &CStr, at: Option<usize>) -> Option<u64> {
-        let tracer = self.tracer.as_ref()?;
-        let begin = tracer.begin_event?;
-        let step = at.and_then(|at| self.steps.get(at));
-        let place = et_event_place_t {
-            chain: step.map_or(-1, |s| s.chain as i32),
-            instruction: step.map_or(-1, |s| i64::from(s.instruction)),
-            delegate_id: -1,
-            reserved: 0,
-            delegate_name: ptr::null(),
-        };
-        // SAFETY: the caller's tracer obeys the ABI; name and place live through the call.
-        Some(unsafe { begin(tracer.user_data, name.as_ptr(), &place) })
-    }
-
-    fn end(&self, token: Option<u64>) {
-        if let (Some(token), Some(tracer)) = (token, self.tracer.as_ref())
-            && let Some(end) = tracer.end_event
-        {
-            // SAFETY: the caller's tracer obeys the ABI.
-            unsafe { end(tracer.user_data, token, ptr::null(), 0) }
-        }
     }
 
     /// Where an error happened: the instruction, its operator, and the shapes that it was called with.
@@ -221,7 +192,7 @@ impl Method {
             }
         });
         let name = name.map_or_else(
-            || self.event_name(at).to_string_lossy().into_owned(),
+            || event_name(Some(&step.action)).to_string_lossy().into_owned(),
             |n| n.to_string_lossy().into_owned(),
         );
         // SAFETY: the table holds the step's arguments; a tensor's value points to one of the method's.

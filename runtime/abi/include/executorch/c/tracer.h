@@ -14,12 +14,13 @@
 #include "executorch/c/value.h"
 
 /**
- * Flag of [`et_event_tracer_t::flags`]: call `log_value` for every output of every instruction.
+ * Flag of [`et_event_tracer_t::flags`]: call `log_value` for every output of every instruction. A delegate does not
+ * say which of its arguments it writes, so all are logged. Calls that were run at load are not seen.
  */
 #define ET_TRACER_LOG_INTERMEDIATE 1
 
 /**
- * Flag of [`et_event_tracer_t::flags`]: call `log_value` for every output of the method.
+ * Flag of [`et_event_tracer_t::flags`]: call `log_value` for every output of the method after a whole run.
  */
 #define ET_TRACER_LOG_OUTPUTS 2
 
@@ -67,7 +68,7 @@ typedef struct et_event_tracer_t {
    */
   void *user_data;
   /**
-   * Starts a block of events, such as `"Execute"`.
+   * Starts a block of events: `"Default"` when a method is loaded, `"Execute"` for a run.
    */
   void (*begin_block)(void *user_data, const char *name);
   /**
