@@ -86,6 +86,8 @@ fn dtype(name: &str) -> Option<Dtype> {
         "f32" => Dtype::Float32,
         "f64" => Dtype::Float64,
         "bool" => Dtype::Bool,
+        "c64" => Dtype::Complex64,
+        "c128" => Dtype::Complex128,
         _ => return None,
     })
 }
@@ -100,7 +102,13 @@ fn bytes(path: &Path, key: &str) -> Vec<u8> {
     all.split_off(10 + length)
 }
 
+/// The numbers; two for each complex one.
 fn floats(dtype: Dtype, bytes: &[u8]) -> Vec<f64> {
+    let dtype = match dtype {
+        Dtype::Complex64 => Dtype::Float32,
+        Dtype::Complex128 => Dtype::Float64,
+        real => real,
+    };
     bytes
         .chunks_exact(dtype.size())
         .map(|c| match dtype {

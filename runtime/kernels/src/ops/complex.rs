@@ -197,6 +197,39 @@ fn conjugate(_: &mut Context, args: &Args<'_>) -> Result<()> {
     with_part!(dtype, T => negate::<T>(input, &mut out))
 }
 
+/// Products of contiguous matrices, `[batch, m, k]` by `[batch, k, n]`, by definition: nothing that calls for speed
+/// has complex matrices.
+pub fn products(
+    a: TensorRef<'_>,
+    b: TensorRef<'_>,
+    [m, k, n]: [usize; 3],
+    out: &mut TensorMut<'_>,
+) -> Result<()> {
+    fn multiply<T: Item>(
+        a: TensorRef<'_>,
+        b: TensorRef<'_>,
+        [m, k, n]: [usize; 3],
+        out: &mut TensorMut<'_>,
+    ) -> Result<()> {
+        let (a, b) = (plain::<[T; 2]>(a)?, plain::<[T; 2]>(b)?);
+        split_mut(plain_mut::<[T; 2]>(out)?, n, GRAIN.div_ceil((n * k).max(1)), |first, rows| {
+            for (row, y) in (first..).zip(rows.chunks_mut(n)) {
+                let a = &a[row * k..(row + 1) * k];
+                for (column, y) in y.iter_mut().enumerate() {
+                    let of = |i: usize| mul(load(a[i]), load(b[(row / m * k + i) * n + column]));
+                    *y = (0..k)
+                        .map(of)
+                        .fold([0.0; 2], |[a, b], [c, d]| [a + c, b + d])
+                        .map(|part| part.cast());
+                }
+            }
+        });
+        Ok(())
+    }
+    let dtype = same_dtype(out, &[a, b])?;
+    with_part!(dtype, T => multiply::<T>(a, b, [m, k, n], out))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 
 use crate::elements::{Item, items, items_mut, narrow, widen};
 use crate::op::{Context, Prepare, Prepared, Table, bad, contiguous, entry, output, prepared};
+use crate::ops::complex;
 use crate::packed::Cache;
 use crate::pool::ProcessPool;
 use crate::shape::Shape;
@@ -402,6 +403,9 @@ fn bmm(context: &mut Context, args: &Args<'_>) -> Result<()> {
     match a.dtype()? {
         Dtype::Float32 => batched_real::<f32>(context, (a, left), (b, right), &mut out),
         Dtype::Float64 => batched_real::<f64>(context, (a, left), (b, right), &mut out),
+        dtype if complex::is_complex(dtype) => {
+            complex::products(a, b, [left[1], left[2], right[2]], &mut out)
+        }
         dtype => with_item!(dtype, number T => batched_general::<T>((a, left), (b, right), &mut out)),
     }
 }

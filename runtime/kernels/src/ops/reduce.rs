@@ -1,12 +1,13 @@
 //! Sums, means, products, extremes and logical reductions over lists of dimensions.
 
-use crate::elements::{Item, Source, items};
+use crate::elements::{Half, Item, Source, items, plain};
 use crate::number::is_float;
 use crate::op::{Context, Table, bad, entry, output};
-use crate::reduction::{Dims, Reduction, Runs, Target, reduce_to};
+use crate::ops::complex::is_complex;
+use crate::reduction::{Dims, Reduction, Runs, Target, reduce, reduce_to};
 use crate::with_item;
 use executorch_abi::{Args, Dtype, Result, TensorRef};
-use executorch_simd::{Accumulator, Bool8, Element, Extreme, Logical, Sum, extreme, logical, sum};
+use executorch_simd::{Accumulator, Bool8, Element, Extreme, Logical, Sum, convert, extreme, logical, sum};
 use std::marker::PhantomData;
 
 /// What this family registers.
@@ -115,7 +116,7 @@ fn total(
         return Err(bad(format!("the dtype argument is {asked}, but the output is {to} ({})", to as i8)));
     }
     let from = call.input.dtype()?;
-    if matches!(from, Dtype::Complex64 | Dtype::Complex128) {
+    if is_complex(from) {
         return complex(context, call, target, [from, to], op);
     }
     if op == Total::Mean && !is_float(to) {
@@ -147,21 +148,24 @@ fn complex(
     }
     let runs = Runs::of(call.input, call.dims, 2);
     match from {
+        Dtype::Complex32 => complex_sum::<Half>(context, runs, call.input, target),
         Dtype::Complex64 => complex_sum::<f32>(context, runs, call.input, target),
         _ => complex_sum::<f64>(context, runs, call.input, target),
     }
 }
 
-fn complex_sum<T: Item + Accumulator + Element<Acc = T>>(
+fn complex_sum<T: Item<Acc: Item>>(
     context: &mut Context,
     runs: Runs,
     input: TensorRef<'_>,
     mut target: Target<'_>,
 ) -> Result<()> {
     let out = target.plain::<T>()?;
-    let none = context.scratch(out.len())?;
+    let (results, none) = (context.scratch(out.len())?, context.scratch(out.len())?);
     let sums = Sums { op: Sum::Sum, item: PhantomData::<T> };
-    crate::reduction::reduce(context, runs, &sums, crate::elements::plain(input)?, out, none)
+    reduce(context, runs, &sums, plain(input)?, results, none)?;
+    convert(results, out);
+    Ok(())
 }
 
 struct Job<'a> {
