@@ -1,0 +1,60 @@
+"""What importing costs, and what it does not import."""
+
+from __future__ import annotations
+
+MEASURE = """
+import sys, time
+def resident():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+before, start = resident(), time.perf_counter()
+from executorch_runtime import Runtime
+runtime = Runtime.get()
+imported = time.perf_counter() - start
+print(f"import {imported * 1e3:.1f} ms, {(resident() - before) / 1024:.1f} MiB", file=sys.stderr)
+"""
+
+
+def test_import_is_light(python):
+    kib = python(MEASURE + "print(resident())")
+    # The whole process, interpreter included: the goal is 40 MB.
+    assert int(kib) < 40_000
+
+
+def test_neither_numpy_nor_torch_is_imported(python, add_path):
+    code = f"""
+import sys
+import executorch_runtime
+from executorch_runtime import portable_lib
+method = executorch_runtime.Runtime.get().load_program({str(add_path)!r}).load_method("forward")
+ones = [[1.0] * 4] * 2
+assert method.execute([ones, ones])[0].tolist() == [[2.0] * 4] * 2
+print([name for name in ("numpy", "torch", "executorch", "typing", "importlib.metadata") if name in sys.modules])
+"""
+    assert python(code).strip() == "[]"
+
+
+def test_the_libraries_are_loaded_at_first_use(python):
+    code = """
+import executorch_runtime
+kernels = lambda: "libexecutorch_kernels_optimized" in open("/proc/self/maps").read()
+before = kernels()
+executorch_runtime.Runtime.get().operator_registry.operator_names
+print(before, kernels())
+"""
+    assert python(code).strip() == "False True"
+
+
+def test_one_copy_of_each_library(python):
+    code = """
+import executorch_runtime
+executorch_runtime.registration_errors()
+paths = {line.split()[-1] for line in open("/proc/self/maps") if "libexecutorch" in line}
+names = [path.rsplit("/")[-1] for path in paths]
+print(len(names) == len(set(names)) >= 3)
+"""
+    assert python(code).strip() == "True"
+
+
+def test_a_second_import(python):
+    assert python("import executorch_runtime, importlib; importlib.reload(executorch_runtime); print('again')") == "again\n"
