@@ -9,38 +9,27 @@ import statistics
 import struct
 import sys
 import time
-from array import array
 from pathlib import Path
 
-from executorch_runtime import Runtime
+from executorch_runtime import Runtime, Tensor
 
 HERE = Path(__file__).resolve().parent
 BATCH = 64
 
 
-def read_test_set(path: Path) -> tuple[array, bytes, int, int]:
-    """Pixels, digits, height, width. The file's layout is in README.md."""
+def read_test_set(path: Path) -> tuple[Tensor, bytes]:
+    """Images [n, 1, height, width] and digits. The file's layout, little-endian, is in README.md."""
     content = path.read_bytes()
     magic, count, height, width = struct.unpack_from("<8sIII", content)
     if magic != b"DIGITS01":
         raise SystemExit(f"{path}: begins with {magic!r}, expected b'DIGITS01': not a digits test set")
-    pixels = array("f")
-    pixels.frombytes(content[20 : 20 + 4 * count * height * width])
-    if sys.byteorder == "big":
-        pixels.byteswap()
-    return pixels, content[20 + 4 * count * height * width :], height, width
-
-
-def nested(pixels: array, height: int, width: int) -> list:
-    """Flat pixels as lists [n][1][height][width], which the runtime takes as they are."""
-    rows = [list(pixels[i : i + width]) for i in range(0, len(pixels), width)]
-    return [[rows[i : i + height]] for i in range(0, len(rows), height)]
+    end = 20 + 4 * count * height * width
+    return Tensor(content[20:end], dtype="float32", shape=(count, 1, height, width)), content[end:]
 
 
 def main() -> None:
     model = sys.argv[1] if len(sys.argv) > 1 else str(HERE / "digits.pte")
-    pixels, digits, height, width = read_test_set(Path(sys.argv[2]) if len(sys.argv) > 2 else HERE / "digits_test.bin")
-    images = nested(pixels, height, width)
+    images, digits = read_test_set(Path(sys.argv[2]) if len(sys.argv) > 2 else HERE / "digits_test.bin")
 
     started = time.perf_counter()
     method = Runtime.get().load_program(model).load_method("forward")
@@ -52,9 +41,10 @@ def main() -> None:
         predictions += [row.index(max(row)) for row in scores.tolist()]
 
     times = []
-    for image in images[:200]:
+    for index in range(min(200, len(images))):
+        image = images[index : index + 1]
         started = time.perf_counter()
-        method.execute([[image]])
+        method.execute([image])
         times.append((time.perf_counter() - started) * 1e6)
 
     digest = 0xCBF29CE484222325

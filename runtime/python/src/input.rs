@@ -123,7 +123,12 @@ fn convert(object: &Bound<'_, PyAny>, spec: &Spec) -> PyResult<Converted> {
             Err(_) => Err(bad_type(format!("expected a float, found {}", type_name(object)))),
         },
         Kind::String if object.is_instance_of::<PyString>() => plain(Value::String(object.extract()?)),
-        Kind::None if object.is_none() => plain(Value::None),
+        // The exporter leaves nothing of a constant that the program does not read, a string for example.
+        Kind::None
+            if object.is_none() || nested::is_number(object) || object.is_instance_of::<PyString>() =>
+        {
+            plain(Value::None)
+        }
         other => Err(bad_type(format!("expected {}, found {}", article(other), type_name(object)))),
     }
 }

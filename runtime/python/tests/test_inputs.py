@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import ctypes
 
+import conformance
 import numpy as np
 import pytest
 from conftest import PROGRAMS
@@ -152,15 +153,20 @@ def test_memory_elsewhere_is_refused(add):
 
 
 def test_numbers_and_strings(runtime):
-    method = runtime.load_program(PROGRAMS / "scalar_inputs.pte").load_method("forward")
-    kinds = [method.metadata.input_kind(i) for i in range(method.metadata.num_inputs())]
-    assert {"tensor"} < set(kinds)
-    for index, kind in enumerate(kinds):
-        if kind != "tensor":
-            wrong = [[0.0]] * len(kinds)
-            wrong[index] = object()
-            with pytest.raises(TypeError, match="expected"):
-                method.execute(wrong)
+    suite = conformance.Suite(PROGRAMS / "scalar_inputs.json")
+    method = runtime.load_program(suite.program).load_method("forward")
+    good = [suite.given(value) for value in suite.cases[0]["inputs"]]
+    kinds = [method.metadata.input_kind(i) for i in range(len(good))]
+    assert kinds[:4] == ["tensor", "int", "float", "bool"]
+    for index, kind in list(enumerate(kinds))[1:]:
+        for wrong in (object(), good[0]):
+            with pytest.raises(TypeError, match=f"input {index}: expected"):
+                method.execute([*good[:index], wrong, *good[index + 1 :]])
+    with pytest.raises(ValueError, match="input 1: .*exported with 3.*found 4"):
+        method.execute([good[0], 4, *good[2:]])
+    # An int serves for a float, as in Python; what the program does not read may be anything constant.
+    for last in ("tanh", None):
+        assert len(method.execute([*good[:4], last])) == 1
 
 
 def test_a_dynamic_dimension(runtime):

@@ -38,7 +38,8 @@ def test_public_names_are_there():
     names = {name for name in dir(theirs._C if hasattr(theirs, "_C") else theirs) if not name.startswith("__")}
     public = {name for name in names if name.startswith(("_load", "_get", "_is", "_unsafe", "_thread", "Execu", "Method"))}
     assert {name for name in public if not hasattr(ours.portable_lib, name)} <= lacking
-    for name in ("Runtime", "Program", "Method", "BackendRegistry", "OperatorRegistry", "MethodMeta", "Verification"):
+    assert [level.name for level in ours.Verification] == ["Minimal", "InternalConsistency"]
+    for name in ("Runtime", "Program", "Method", "BackendRegistry", "OperatorRegistry", "MethodMeta"):
         for attribute in dir(getattr(upstream, name)):
             if not attribute.startswith("_"):
                 assert hasattr(getattr(ours, name), attribute), (name, attribute)
