@@ -4,6 +4,8 @@
 //! picks the kernel of [`raw`] for the innermost pattern: whole runs, repeated elements, transposed tiles, or single
 //! elements at a step. Large copies are split over the pool's threads.
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod lanes;
 mod raw;
 
 use crate::op::bad;

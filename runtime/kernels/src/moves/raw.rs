@@ -8,8 +8,12 @@
 use super::{Axis, Plan};
 use crate::strided::MAX_DIMS;
 
-/// Rows and columns of the tiles of a transposition.
-const TILE: usize = 16;
+/// Bytes of the source's rows that a transposition moves before it goes on to further columns: the lines of the target
+/// that a tile leaves half full are still cached when the next tile fills them.
+const STRIP: usize = 256;
+
+/// Units of a column or row that are moved before the next one, which has a part of its cache lines in common.
+const REST: usize = 256;
 
 /// A source that threads share.
 pub(super) struct Source(pub *const u8);
@@ -42,18 +46,18 @@ pub(super) unsafe fn run(plan: &Plan, from: *const u8, to: *mut u8) {
     unsafe {
         let (from, to) = (from.add(plan.from), to.add(plan.to));
         match plan.unit {
-            1 => units::<1>(plan, from, to),
-            2 => units::<2>(plan, from, to),
-            4 => units::<4>(plan, from, to),
-            8 => units::<8>(plan, from, to),
-            _ => units::<16>(plan, from, to),
+            1 => units::<1, 16>(plan, from, to),
+            2 => units::<2, 8>(plan, from, to),
+            4 => units::<4, 4>(plan, from, to),
+            8 => units::<8, 2>(plan, from, to),
+            _ => units::<16, 1>(plan, from, to),
         }
     }
 }
 
 /// # Safety
 /// See the module's invariant.
-unsafe fn units<const N: usize>(plan: &Plan, from: *const u8, to: *mut u8) {
+unsafe fn units<const N: usize, const K: usize>(plan: &Plan, from: *const u8, to: *mut u8) {
     let unit = N as isize;
     let Some((&inner, outer)) = plan.axes().split_last() else {
         // SAFETY: the module's invariant: the plan is one unit.
@@ -87,7 +91,7 @@ unsafe fn units<const N: usize>(plan: &Plan, from: *const u8, to: *mut u8) {
     }
     // SAFETY: as above.
     each(&rest[..outer.len() - 1], |f, t| unsafe {
-        transpose::<N>(inner, columns, from.offset(f), to.offset(t));
+        transpose::<N, K>(inner, columns, from.offset(f), to.offset(t));
     });
 }
 
@@ -151,44 +155,45 @@ unsafe fn repeat<const N: usize>(count: usize, from: *const u8, to: *mut u8) {
 ///
 /// # Safety
 /// See the module's invariant; `rows.to` and `columns.from` are the unit.
-unsafe fn transpose<const N: usize>(rows: Axis, columns: Axis, from: *const u8, to: *mut u8) {
-    for r in (0..rows.size).step_by(TILE) {
-        let height = TILE.min(rows.size - r);
-        for c in (0..columns.size).step_by(TILE) {
-            let width = TILE.min(columns.size - c);
-            // SAFETY: the module's invariant: the tile is a part of the matrix.
-            unsafe {
-                let from = from.offset(r as isize * rows.from).add(c * N);
-                let to = to.offset(c as isize * columns.to).add(r * N);
-                if height == TILE && width == TILE {
-                    // Constant bounds let the compiler unroll the loops.
-                    tile::<N>(TILE, TILE, rows.from, columns.to, from, to);
-                } else {
-                    tile::<N>(height, width, rows.from, columns.to, from, to);
+unsafe fn transpose<const N: usize, const K: usize>(rows: Axis, columns: Axis, from: *const u8, to: *mut u8) {
+    let vectors = K > 1 && cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+    let (height, width) = if vectors { (rows.size / K * K, columns.size / K * K) } else { (0, 0) };
+    // SAFETY: the module's invariant, here and below: each call moves a part of the matrix.
+    let part = |r: usize, c: usize| unsafe {
+        (from.offset(r as isize * rows.from).add(c * N), to.offset(c as isize * columns.to).add(r * N))
+    };
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    {
+        // Tiles that fill cache lines, in strips.
+        let (tile, strip) = (64 / N, STRIP / N);
+        for first in (0..width).step_by(strip) {
+            let end = width.min(first + strip);
+            for top in (0..height).step_by(tile) {
+                for left in (first..end).step_by(tile) {
+                    for c in (left..end.min(left + tile)).step_by(K) {
+                        for r in (top..height.min(top + tile)).step_by(K) {
+                            let (from, to) = part(r, c);
+                            // SAFETY: as above.
+                            unsafe { super::lanes::block::<N, K>(rows.from, columns.to, from, to) };
+                        }
+                    }
                 }
             }
         }
     }
-}
-
-/// # Safety
-/// As for [`transpose`].
-#[inline(always)]
-unsafe fn tile<const N: usize>(
-    height: usize,
-    width: usize,
-    row: isize,
-    column: isize,
-    from: *const u8,
-    to: *mut u8,
-) {
-    for c in 0..width {
-        for r in 0..height {
-            // SAFETY: the module's invariant.
-            unsafe {
-                let value = *from.offset(r as isize * row).cast::<[u8; N]>().add(c);
-                *to.offset(c as isize * column).cast::<[u8; N]>().add(r) = value;
-            }
+    // The columns and rows beside whole blocks.
+    for r in (0..rows.size).step_by(REST) {
+        for c in width..columns.size {
+            let (from, to) = part(r, c);
+            // SAFETY: as above.
+            unsafe { steps::<N>(Axis { size: REST.min(rows.size - r), ..rows }, from, to) };
+        }
+    }
+    for c in (0..width).step_by(REST) {
+        for r in height..rows.size {
+            let (from, to) = part(r, c);
+            // SAFETY: as above.
+            unsafe { steps::<N>(Axis { size: REST.min(width - c), ..columns }, from, to) };
         }
     }
 }
