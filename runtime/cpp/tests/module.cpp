@@ -544,6 +544,142 @@ void test_allocators_of_the_caller() {
   }
 }
 
+int relu_calls = 0;
+
+// A kernel of the user: writes zeros, whatever comes in.
+void zero_relu(executorch::runtime::KernelRuntimeContext& context, Span<EValue*> args) {
+  ++relu_calls;
+  const auto& in = args[0]->toTensor();
+  auto& out = args[1]->toTensor();
+  if (executorch::runtime::resize_tensor(out, in.sizes()) != Error::Ok || !context.allocate_temp(64, 64).ok()) {
+    context.fail(Error::Internal);
+    return;
+  }
+  std::fill_n(out.mutable_data_ptr<float>(), out.numel(), 0.0f);
+}
+
+void failing_relu(executorch::runtime::KernelRuntimeContext& context, Span<EValue*>) {
+  context.fail(Error::NotSupported);
+}
+
+void test_kernels_of_the_caller() {
+  auto x = make_tensor_ptr({2, 8}, numbers(16)), other = executorch::extension::ones({2, 8});
+  Module module(path("dynamic_mlp.pte"));
+  CHECK(
+      module.load_forward(nullptr, nullptr, nullptr, {executorch::runtime::Kernel("aten::relu.out", zero_relu)}) ==
+      Error::Ok);
+  const auto first = module.forward(x);
+  if (!CHECK(first.ok())) {
+    std::printf("  %s\n", last_error_message());
+    return;
+  }
+  const std::vector<float> bias = values_of(first->at(0));
+  // Behind zeros, only the bias of the last layer is left: the same in each row, for any input.
+  CHECK(relu_calls > 0 && values_of(module.forward(other)->at(0)) == bias);
+  CHECK(std::equal(bias.begin(), bias.begin() + 4, bias.begin() + 4));
+  CHECK(bias != reference("dynamic_mlp.pte", x));
+
+  Module failing(path("dynamic_mlp.pte"));
+  CHECK(
+      failing.load_forward(nullptr, nullptr, nullptr, {executorch::runtime::Kernel("aten::relu.out", failing_relu)}) ==
+      Error::Ok);
+  CHECK(failing.forward(x).error() == Error::NotSupported);
+  CHECK_CONTAINS(last_error_message(), "aten::relu.out");
+}
+
+// A tracer of the user, which counts.
+class CountingTracer final : public executorch::runtime::EventTracer {
+ public:
+  struct Counts {
+    int blocks = 0, begun = 0, ended = 0, values = 0;
+  };
+
+  explicit CountingTracer(Counts* counts) : counts_(counts) {
+    set_event_tracer_debug_level(executorch::runtime::EventTracerDebugLogLevel::kProgramOutputs);
+  }
+
+  void create_event_block(const char*) override {
+    ++counts_->blocks;
+  }
+  executorch::runtime::EventTracerEntry start_profiling(
+      const char* name,
+      executorch::runtime::ChainID chain,
+      executorch::runtime::DebugHandle handle) override {
+    CHECK(name != nullptr && name[0] != '\0');
+    executorch::runtime::EventTracerEntry entry{};
+    entry.event_id = ++counts_->begun;
+    entry.chain_id = chain;
+    entry.debug_handle = handle;
+    return entry;
+  }
+  executorch::runtime::EventTracerEntry start_profiling_delegate(const char*, executorch::runtime::DelegateDebugIntId)
+      override {
+    return {};
+  }
+  void end_profiling_delegate(executorch::runtime::EventTracerEntry, const void*, size_t) override {}
+  void log_profiling_delegate(
+      const char*,
+      executorch::runtime::DelegateDebugIntId,
+      et_timestamp_t,
+      et_timestamp_t,
+      const void*,
+      size_t) override {}
+  void end_profiling(executorch::runtime::EventTracerEntry entry) override {
+    CHECK(entry.event_id > 0 && entry.event_id <= counts_->begun);
+    ++counts_->ended;
+  }
+  void track_allocation(executorch::runtime::AllocatorID, size_t) override {}
+  executorch::runtime::AllocatorID track_allocator(const char*) override {
+    return 0;
+  }
+  Result<bool> log_evalue(const EValue& value, executorch::runtime::LoggedEValueType type) override {
+    CHECK(value.isTensor() && type == executorch::runtime::LoggedEValueType::kProgramOutput);
+    ++counts_->values;
+    return true;
+  }
+  Result<bool> log_intermediate_output_delegate(
+      const char*,
+      executorch::runtime::DelegateDebugIntId,
+      const executorch::aten::Tensor&) override {
+    return false;
+  }
+  Result<bool> log_intermediate_output_delegate(
+      const char*,
+      executorch::runtime::DelegateDebugIntId,
+      const executorch::aten::ArrayRef<executorch::aten::Tensor>) override {
+    return false;
+  }
+  Result<bool> log_intermediate_output_delegate(const char*, executorch::runtime::DelegateDebugIntId, const int&)
+      override {
+    return false;
+  }
+  Result<bool> log_intermediate_output_delegate(const char*, executorch::runtime::DelegateDebugIntId, const bool&)
+      override {
+    return false;
+  }
+  Result<bool> log_intermediate_output_delegate(const char*, executorch::runtime::DelegateDebugIntId, const double&)
+      override {
+    return false;
+  }
+  void set_delegation_intermediate_output_filter(executorch::runtime::EventTracerFilterBase*) override {}
+
+ private:
+  Counts* counts_;
+};
+
+void test_tracers_of_the_caller() {
+  CountingTracer::Counts counts;
+  Module module(path("dynamic_mlp.pte"), Module::LoadMode::File, std::make_unique<CountingTracer>(&counts));
+  CHECK(module.event_tracer() != nullptr);
+  auto x = make_tensor_ptr({2, 8}, numbers(16));
+  CHECK(module.load_forward() == Error::Ok);
+  const CountingTracer::Counts loaded = counts;
+  CHECK(module.forward(x).ok());
+  CHECK(counts.blocks > loaded.blocks && counts.begun > loaded.begun && counts.begun == counts.ended);
+  CHECK(counts.values == 1);
+  CHECK((*module.method("forward"))->get_event_tracer() == module.event_tracer());
+}
+
 // Each thread has its own module over one program.
 void test_threads() {
   auto loader = std::make_shared<FileDataLoader>(*FileDataLoader::from(path("dynamic_mlp.pte").c_str()));
@@ -585,6 +721,8 @@ int main(int argc, char** argv) {
   test_program();
   test_shared_arenas();
   test_allocators_of_the_caller();
+  test_kernels_of_the_caller();
+  test_tracers_of_the_caller();
   test_threads();
   return finish();
 }
