@@ -2,8 +2,9 @@
 //!
 //! An operator says how its result and its computation are typed and which [`Function`] it is; [`run`] does the rest.
 //! Where inputs, computation and output are of one type, whole rows go straight to the vectorised loops of
-//! `executorch-simd`; otherwise blocks that stay in the first-level cache are converted to the type of the computation and back. So
-//! there is one copy of this code for each of the three types of computation, not one for each set of dtypes.
+//! `executorch-simd`; otherwise blocks that stay in the first-level cache are converted to the type of the computation
+//! and back. So there is one copy of this code for each of the five types of computation, not one for each set of
+//! dtypes.
 
 use crate::elements::{Source, items, store, writable};
 use crate::function::{Compute, Cost, Function, tests, values};
@@ -69,7 +70,8 @@ impl<'a> Operand<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Types {
     /// The dtype that the computation stands for: it is made in f64 for float64, in f32 for other floating-point
-    /// dtypes and in i64 for integers and bool, where wrapping and cutting off later gives what wrapping at once does.
+    /// dtypes, in i32 for int32, in u8 for uint8 and (mostly) bool, and in i64 for other integers, where wrapping and
+    /// cutting off later gives what wrapping at once does.
     pub compute: Dtype,
     /// The dtype of the result, which the output has to be able to hold.
     pub result: Dtype,
@@ -115,8 +117,19 @@ fn run_typed(
     match types.compute {
         Dtype::Float64 => job::<f64>(&mut out, inputs, &rows, function),
         dtype if is_float(dtype) => job::<f32>(&mut out, inputs, &rows, function),
+        Dtype::Int32 if fits::<i32>(inputs) => job::<i32>(&mut out, inputs, &rows, function),
+        Dtype::UInt8 if fits::<u8>(inputs) => job::<u8>(&mut out, inputs, &rows, function),
+        Dtype::Bool if function.is_logical() => job::<u8>(&mut out, inputs, &rows, function),
         _ => job::<i64>(&mut out, inputs, &rows, function),
     }
+}
+
+/// Whether all numbers among the inputs are ones of a type.
+fn fits<C: Compute + Into<i64>>(inputs: &[Operand<'_>]) -> bool {
+    inputs.iter().all(|input| match *input {
+        Operand::Number(number) => C::of(number).into() == number.to_i64(),
+        _ => true,
+    })
 }
 
 fn broadcast(layouts: &[Layout<'_>; MOST]) -> Result<Shape> {

@@ -1,4 +1,4 @@
-//! The functions that element-wise operators compute of a block of elements, in f32, f64 or i64.
+//! The functions that element-wise operators compute of a block of elements.
 
 use crate::elements::Item;
 use crate::op::bad;
@@ -50,6 +50,24 @@ impl Function {
     /// Whether the results are truths.
     pub fn is_test(&self) -> bool {
         matches!(self, Self::Compare(_) | Self::IsInfinite | Self::IsNan)
+    }
+
+    /// Whether bytes of 0 and 1 give what wider integers do.
+    pub fn is_logical(&self) -> bool {
+        match self {
+            Self::Binary(op) => matches!(
+                op,
+                Binary::Add
+                    | Binary::Mul
+                    | Binary::Max
+                    | Binary::Min
+                    | Binary::BitAnd
+                    | Binary::BitOr
+                    | Binary::BitXor
+            ),
+            Self::Compare(_) | Self::Select => true,
+            _ => false,
+        }
     }
 
     /// Whether the operands have to be slices.
@@ -148,35 +166,57 @@ fn clamp(min: Option<Scalar>, max: Option<Scalar>) -> Unary {
     Unary::Clamp { min, max }
 }
 
-impl Compute for i64 {
-    fn of(scalar: Scalar) -> Self {
-        scalar.to_i64()
-    }
-
-    fn unary(function: Function, a: Arg<'_, Self>, y: &mut [Self]) -> Result<()> {
-        let op = match function {
-            Function::Unary(Unary::Abs) => UnaryInt::Abs,
-            Function::Unary(Unary::Neg) => UnaryInt::Neg,
-            Function::Unary(Unary::Sign) => UnaryInt::Sign,
-            Function::Unary(Unary::Relu) => UnaryInt::Relu,
-            Function::Unary(Unary::Ceil | Unary::Floor | Unary::Trunc | Unary::Round) => {
-                copy(a, y);
-                return Ok(());
+macro_rules! integer {
+    ($type:ty) => {
+        impl Compute for $type {
+            fn of(scalar: Scalar) -> Self {
+                scalar.to_i64() as $type
             }
-            Function::BitNot => UnaryInt::BitNot,
-            Function::Clamp(min, max) => UnaryInt::Clamp {
-                min: min.map_or(i64::MIN, Scalar::to_i64),
-                max: max.map_or(i64::MAX, Scalar::to_i64),
-            },
-            other => return Err(undefined(other, "integers")),
-        };
-        unary_int(op, a, y);
-        Ok(())
-    }
 
-    fn infinite(self) -> bool {
-        false
-    }
+            fn unary(function: Function, a: Arg<'_, Self>, y: &mut [Self]) -> Result<()> {
+                let op = match function {
+                    Function::Unary(Unary::Abs) => UnaryInt::Abs,
+                    Function::Unary(Unary::Neg) => UnaryInt::Neg,
+                    Function::Unary(Unary::Sign) => UnaryInt::Sign,
+                    Function::Unary(Unary::Relu) => UnaryInt::Relu,
+                    Function::Unary(Unary::Ceil | Unary::Floor | Unary::Trunc | Unary::Round) => {
+                        copy(a, y);
+                        return Ok(());
+                    }
+                    Function::BitNot => UnaryInt::BitNot,
+                    Function::Clamp(min, max) => UnaryInt::Clamp {
+                        min: min.map_or(<$type>::MIN, saturated),
+                        max: max.map_or(<$type>::MAX, saturated),
+                    },
+                    other => return Err(undefined(other, "integers")),
+                };
+                unary_int(op, a, y);
+                Ok(())
+            }
+
+            fn infinite(self) -> bool {
+                false
+            }
+        }
+
+        impl Saturated for $type {
+            fn saturated(scalar: Scalar) -> Self {
+                scalar.to_i64().clamp(<$type>::MIN as i64, <$type>::MAX as i64) as $type
+            }
+        }
+    };
+}
+integer!(u8);
+integer!(i32);
+integer!(i64);
+
+/// An integer that the nearest one of its type stands for.
+trait Saturated {
+    fn saturated(scalar: Scalar) -> Self;
+}
+
+fn saturated<T: Saturated>(scalar: Scalar) -> T {
+    T::saturated(scalar)
 }
 
 fn undefined(function: impl std::fmt::Debug, of: &str) -> Error {

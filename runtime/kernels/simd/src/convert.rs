@@ -25,5 +25,9 @@ impl<S: Element, D: Element> Kernel for Convert<'_, S, D> {
 /// If the slices differ in length.
 pub fn convert<S: Element, D: Element>(x: &[S], y: &mut [D]) {
     assert_eq!(x.len(), y.len(), "operand and output differ in length");
+    #[cfg(target_arch = "x86_64")]
+    if crate::half_x86::convert(x, y) {
+        return;
+    }
     dispatch_narrow(Convert { x, y });
 }

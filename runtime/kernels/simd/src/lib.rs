@@ -8,6 +8,8 @@ mod binary_ops;
 mod convert;
 mod element;
 mod fold;
+#[cfg(target_arch = "x86_64")]
+mod half_x86;
 mod integer;
 mod isa;
 mod loops;

@@ -45,15 +45,18 @@ pub struct Pair<'a> {
 impl<'a> Pair<'a> {
     /// The first two arguments; numbers count less than tensors.
     pub fn of(args: &Args<'a>) -> Result<Self> {
-        let [a, b] = [operand(args, 0)?, operand(args, 1)?];
-        let common = match (a, b) {
-            (Operand::Tensor(a), Operand::Tensor(b)) => promote(a.dtype()?, b.dtype()?)?,
-            (Operand::Tensor(t), Operand::Number(n)) | (Operand::Number(n), Operand::Tensor(t)) => {
+        Self::real(operands(args)?)
+    }
+
+    fn real(operands: [Operand<'a>; 2]) -> Result<Self> {
+        let common = match operands {
+            [Operand::Tensor(a), Operand::Tensor(b)] => promote(a.dtype()?, b.dtype()?)?,
+            [Operand::Tensor(t), Operand::Number(n)] | [Operand::Number(n), Operand::Tensor(t)] => {
                 promote_scalar(t.dtype()?, n)?
             }
             _ => return Err(bad("expected a tensor among the operands, found numbers only")),
         };
-        Ok(Self { operands: [a, b], common })
+        Ok(Self { operands, common })
     }
 
     /// Refuses bools.
@@ -65,53 +68,46 @@ impl<'a> Pair<'a> {
     }
 }
 
-fn operand<'a>(args: &Args<'a>, index: usize) -> Result<Operand<'a>> {
-    if args.is_tensor(index)? {
-        args.tensor(index).map(Operand::Tensor)
-    } else {
-        args.scalar(index).map(Operand::Number)
-    }
-}
-
-/// Both operands, if one of them is complex.
-fn complex_pair<'a>(args: &Args<'a>) -> Result<Option<[Operand<'a>; 2]>> {
-    let operands = [operand(args, 0)?, operand(args, 1)?];
-    for operand in operands {
-        if let Operand::Tensor(tensor) = operand
-            && complex::is_complex(tensor.dtype()?)
-        {
-            return Ok(Some(operands));
+/// The first two arguments, of which either may be a number.
+fn operands<'a>(args: &Args<'a>) -> Result<[Operand<'a>; 2]> {
+    let operand = |index| {
+        if args.is_tensor(index)? {
+            args.tensor(index).map(Operand::Tensor)
+        } else {
+            args.scalar(index).map(Operand::Number)
         }
-    }
-    Ok(None)
+    };
+    Ok([operand(0)?, operand(1)?])
 }
 
 fn add(_: &mut Context, args: &Args<'_>) -> Result<()> {
-    if let Some(operands) = complex_pair(args)? {
+    let operands = operands(args)?;
+    if complex::among(&operands)? {
         return complex::binary(args, 3, operands, complex::add(args.scalar(2)?.to_f64()));
     }
-    let Pair { operands: [a, b], common } = Pair::of(args)?;
+    let Pair { operands, common } = Pair::real(operands)?;
     let function = match factor(args, common)? {
         None => Function::Binary(Binary::Add),
         Some(alpha) => Function::AddScaled(alpha),
     };
-    run(args, 3, &[a, b], common, function)
+    run(args, 3, &operands, common, function)
 }
 
 fn sub(_: &mut Context, args: &Args<'_>) -> Result<()> {
-    if let Some(operands) = complex_pair(args)? {
+    let operands = operands(args)?;
+    if complex::among(&operands)? {
         return complex::binary(args, 3, operands, complex::add(-args.scalar(2)?.to_f64()));
     }
-    let pair = Pair::of(args)?;
-    difference(args, pair.operands, pair.common)
+    difference(args, operands)
 }
 
 fn rsub(_: &mut Context, args: &Args<'_>) -> Result<()> {
-    let Pair { operands: [a, b], common } = Pair::of(args)?;
-    difference(args, [b, a], common)
+    let [a, b] = operands(args)?;
+    difference(args, [b, a])
 }
 
-fn difference(args: &Args<'_>, operands: [Operand<'_>; 2], common: Dtype) -> Result<()> {
+fn difference(args: &Args<'_>, operands: [Operand<'_>; 2]) -> Result<()> {
+    let Pair { operands, common } = Pair::real(operands)?;
     for operand in operands {
         if let Operand::Tensor(tensor) = operand
             && tensor.dtype()? == Dtype::Bool
@@ -137,10 +133,12 @@ fn factor(args: &Args<'_>, common: Dtype) -> Result<Option<Scalar>> {
 }
 
 fn mul(_: &mut Context, args: &Args<'_>) -> Result<()> {
-    if let Some(operands) = complex_pair(args)? {
+    let operands = operands(args)?;
+    if complex::among(&operands)? {
         return complex::binary(args, 2, operands, complex::mul);
     }
-    plain(args, Binary::Mul)
+    let Pair { operands, common } = Pair::real(operands)?;
+    run(args, 2, &operands, common, Function::Binary(Binary::Mul))
 }
 
 /// A function whose result has the common dtype.
@@ -156,7 +154,8 @@ fn divide(args: &Args<'_>, out: usize, op: Binary) -> Result<()> {
 }
 
 fn div(_: &mut Context, args: &Args<'_>) -> Result<()> {
-    if let Some(operands) = complex_pair(args)? {
+    let operands = operands(args)?;
+    if complex::among(&operands)? {
         return complex::binary(args, 2, operands, complex::div);
     }
     true_division(args, 2)

@@ -24,6 +24,18 @@ pub fn is_complex(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::Complex32 | Dtype::Complex64 | Dtype::Complex128)
 }
 
+/// Whether a complex tensor is among the operands.
+pub fn among(operands: &[Operand<'_>]) -> Result<bool> {
+    for operand in operands {
+        if let Operand::Tensor(tensor) = operand
+            && is_complex(tensor.dtype()?)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// a + αb
 pub fn add(alpha: f64) -> impl Fn(Number, Number) -> Number + Sync {
     move |[a, b], [c, d]| [a + alpha * c, b + alpha * d]
