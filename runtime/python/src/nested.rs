@@ -8,6 +8,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyFloat, PyInt, PyList, PyTuple};
 use std::sync::Arc;
 
+/// Lists may nest as deep as tensors have dimensions.
+const MAX_DEPTH: usize = 16;
+
+fn too_deep() -> PyErr {
+    bad_value(format!("the lists are nested deeper than {MAX_DEPTH}, the most dimensions of a tensor"))
+}
+
 /// Whether an object is a list or tuple.
 pub fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>()
@@ -25,6 +32,9 @@ pub fn parse(object: &Bound<'_, PyAny>, dtype: Dtype) -> PyResult<Tensor> {
     let mut sizes = Vec::new();
     let mut level = object.clone();
     while is_sequence(&level) {
+        if sizes.len() == MAX_DEPTH {
+            return Err(too_deep());
+        }
         let size = level.len()?;
         sizes.push(i32::try_from(size).map_err(|_| bad_value(format!("{size} items are too many")))?);
         if size == 0 {
@@ -82,10 +92,17 @@ fn fill(
 
 /// The element type that Python's numbers have by themselves: that of the first float, else of the first number.
 pub fn infer(object: &Bound<'_, PyAny>) -> PyResult<Dtype> {
+    infer_at(object, 0)
+}
+
+fn infer_at(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Dtype> {
+    if depth > MAX_DEPTH {
+        return Err(too_deep());
+    }
     if is_sequence(object) {
         let mut found = None;
         for item in object.try_iter()? {
-            match infer(&item?)? {
+            match infer_at(&item?, depth + 1)? {
                 Dtype::Float32 => return Ok(Dtype::Float32),
                 Dtype::Int64 => found = Some(Dtype::Int64),
                 other => found = found.or(Some(other)),

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+from pathlib import Path
 
+import executorch_runtime
 import pytest
+from conftest import PROGRAMS
 
 
 @pytest.fixture
@@ -82,3 +87,38 @@ def test_entry_points_in_other_folders_are_found(python, wheel):
     path = wheel("late", "late", "late", "print('late')")
     code = f"import sys; sys.path.append({path!r}); import executorch_runtime as e; e.registration_errors()"
     assert python(code, PYTHONPATH=os.pathsep) == "late\n"
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_delegate_in_c_joins_the_process(python, wheel, tmp_path):
+    """Built against the installed headers and library, found by its entry point, run from Python."""
+    package = Path(executorch_runtime.__file__).parent
+    source = PROGRAMS.parents[2] / "runtime" / "core" / "tests" / "delegate" / "demo.c"
+    library = tmp_path / "libdemo.so"
+    subprocess.run(
+        ["cc", "-std=c11", "-shared", "-fPIC", "-I", package / "include", source, "-o", library,
+         "-L", package / "lib", "-l:libexecutorch.so.1"],
+        check=True,
+    )  # fmt: skip
+    load = f"import ctypes\ndef load():\n    ctypes.CDLL({str(library)!r})"
+    path = wheel("demo", "demo_wheel:load", "demo_wheel", load)
+    code = f"""
+import json, pathlib, sys
+import conformance
+from executorch_runtime import Runtime
+suite = conformance.Suite(pathlib.Path({str(PROGRAMS.with_name("delegates") / "delegate.json")!r}))
+runtime = Runtime.get()
+method = runtime.load_program(suite.program).load_method("forward")
+for case in suite.cases:
+    for value, found in zip(case["expected"], method.execute([suite.given(v) for v in case["inputs"]])):
+        suite.check(value, found, case)
+(name,) = runtime.backend_registry.registered_backend_names
+print(name, runtime.backend_registry.is_available(name))
+"""
+    name, available = python(code, PYTHONPATH=os.pathsep.join([path, str(Path(__file__).parent)])).split()
+    assert available == "True"
+    inspected = python(
+        f"from executorch_runtime._cli import main; main(['inspect', {str(PROGRAMS.with_name('delegates') / 'delegate.pte')!r}])",
+        PYTHONPATH=path,
+    )
+    assert name in inspected and "can run here: yes" in inspected

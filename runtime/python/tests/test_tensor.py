@@ -130,6 +130,19 @@ def test_half_precision_numbers(dtype):
             tensor.__array_interface__
 
 
+def test_lists_that_contain_themselves():
+    endless = []
+    endless.append(endless)
+    deep = [1.0]
+    for _ in range(15):
+        deep = [deep]
+    assert Tensor(deep).ndim == 16
+    for data in (endless, [endless], [1.0, endless], [deep]):
+        for arguments in ({}, {"dtype": "float32"}):
+            with pytest.raises(ValueError, match="deep|ragged"):
+                Tensor(data, **arguments)
+
+
 def test_representation():
     assert repr(Tensor([1.0, 2.0])) == "Tensor([1.0, 2.0], dtype='float32')"
     assert repr(Tensor(np.zeros((100, 2)))) == "Tensor(shape=(100, 2), dtype='float64')"
