@@ -445,3 +445,25 @@ fn outputs(meta: &MethodMeta) -> Result<Vec<Output>> {
     };
     (0..meta.output_count()).map(read).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    // Linked for the symbols of the ABI.
+    use executorch_core as _;
+    use executorch_threadpool as _;
+
+    #[test]
+    fn an_instruction_writes_its_last_argument_and_what_it_repeats() {
+        let call = |args: &[u32]| Instruction::Kernel { operator: "op".into(), args: args.to_vec() };
+        // self, other, alpha, out, result
+        let add = call(&[0, 1, 2, 3, 3]);
+        assert!(writes(&add, 3) && !writes(&add, 0) && !writes(&add, 1));
+        // self, dim, values, indices, list of both
+        let pair = call(&[0, 1, 2, 3, 4]);
+        assert!(writes(&pair, 4) && !writes(&pair, 0));
+        let in_place = call(&[0, 1, 2, 0, 0]);
+        assert!(writes(&in_place, 0));
+        assert!(!writes(&Instruction::Free, 0));
+    }
+}
