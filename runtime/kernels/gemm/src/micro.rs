@@ -41,7 +41,7 @@ pub(crate) struct Tile<T> {
 /// A micro-kernel of fixed rows and vectors.
 pub(crate) type TileFn<T> = unsafe fn(&Tile<T>);
 
-/// Computes one tile. `UNROLL` sums run side by side, to hide the latency of small tiles.
+/// Computes one tile. `UNROLL` (1, 2 or 4) sums run side by side, to hide the latency of small tiles.
 ///
 /// # Safety
 /// The CPU has `S`; the pointers of `t` reach what [`Tile`] says, for `MR` rows; `n` fills `VS`
@@ -56,20 +56,26 @@ pub(crate) unsafe fn tile<
 >(
     t: &Tile<S::E>,
 ) {
+    const { assert!(UNROLL == 1 || UNROLL == 2 || UNROLL == 4) };
     debug_assert!(t.n > (VS - 1) * S::LANES && t.n <= VS * S::LANES);
     // SAFETY: the caller promises the CPU and the reach of all pointers.
     unsafe {
-        let mut acc = [[[S::splat(S::E::ZERO); VS]; MR]; UNROLL];
+        let zero = [[S::splat(S::E::ZERO); VS]; MR];
+        // Apart, not in one array, whose elements the compiler would keep in memory.
+        let (mut acc0, mut acc1, mut acc2, mut acc3) = (zero, zero, zero, zero);
         let (mut a, mut b) = (t.a, t.b);
         let (a_row, a_k) = if PACKED { (1, t.a_k) } else { (t.a_row, 1) };
-        let mut left = t.k;
-        while left >= UNROLL {
-            for sums in &mut acc {
+        macro_rules! step {
+            ($sums:ident) => {{
                 if MR <= 4 {
                     S::prefetch(b.wrapping_add(32 * t.b_k));
                 }
-                let row: [S::V; VS] = std::array::from_fn(|j| S::load(b.add(j * S::LANES)));
-                for (i, sum) in sums.iter_mut().enumerate() {
+                // Not `array::from_fn`, whose inside may stay a function compiled for the baseline.
+                let mut row = [S::splat(S::E::ZERO); VS];
+                for (j, v) in row.iter_mut().enumerate() {
+                    *v = S::load(b.add(j * S::LANES));
+                }
+                for (i, sum) in $sums.iter_mut().enumerate() {
                     let value = S::splat(*a.add(i * a_row));
                     for j in 0..VS {
                         sum[j] = S::fma(value, row[j], sum[j]);
@@ -77,21 +83,25 @@ pub(crate) unsafe fn tile<
                 }
                 a = a.wrapping_add(a_k);
                 b = b.wrapping_add(t.b_k);
+            }};
+        }
+        let mut left = t.k;
+        while left >= UNROLL {
+            step!(acc0);
+            if UNROLL > 1 {
+                step!(acc1);
+            }
+            if UNROLL > 2 {
+                step!(acc2);
+                step!(acc3);
             }
             left -= UNROLL;
         }
         for _ in 0..left {
-            for (i, sum) in acc[0].iter_mut().enumerate() {
-                let value = S::splat(*a.add(i * a_row));
-                for (j, sum) in sum.iter_mut().enumerate() {
-                    *sum = S::fma(value, S::load(b.add(j * S::LANES)), *sum);
-                }
-            }
-            a = a.wrapping_add(a_k);
-            b = b.wrapping_add(t.b_k);
+            step!(acc0);
         }
-        let mut out = acc[0];
-        for more in &acc[1..] {
+        let mut out = acc0;
+        for more in [acc1, acc2, acc3].iter().take(UNROLL - 1) {
             for i in 0..MR {
                 for j in 0..VS {
                     out[i][j] = S::add(out[i][j], more[i][j]);
@@ -305,8 +315,10 @@ unsafe fn taps_block<S: Simd, const SPLAT: bool, const VS: usize>(t: &Taps<'_, S
         let load = |from: *const S::E, j: usize| {
             if SPLAT || VS > 1 { S::load(from.add(j * S::LANES)) } else { S::load_masked(from, mask) }
         };
-        let mut acc: [S::V; VS] =
-            std::array::from_fn(|j| if SPLAT { S::splat(*t.bias) } else { load(t.bias.add(at), j) });
+        let mut acc = [S::splat(S::E::ZERO); VS];
+        for (j, sum) in acc.iter_mut().enumerate() {
+            *sum = if SPLAT { S::splat(*t.bias) } else { load(t.bias.add(at), j) };
+        }
         for (tap, &source) in t.sources.iter().enumerate() {
             let weight = t.weight.add(tap * t.weight_row);
             let source = source.add(at);
