@@ -7,7 +7,7 @@ use crate::shape::Shape;
 use crate::with_item;
 use executorch_abi::error::ET_ERROR_INVALID_ARGUMENT;
 use executorch_abi::{Args, Dtype, Error, Result, TensorRef};
-use executorch_simd::{Accumulator, Element};
+use executorch_simd::{Accumulator, Element, PoolRow, max_pool_row, max_with_place};
 
 /// What this family registers.
 pub static TABLE: Table = Table::new(&[
@@ -202,6 +202,8 @@ fn max_pool_of<T: Item>(
     let [image_stride, channel_stride, y_stride, x_stride] = from.strides;
     let (_, unit) = to.units();
     let grain = grain(to, ys.kernel * xs.kernel);
+    // Rows are followed by rows, and the place of an element in them is its index.
+    let dense = x_stride == 1 && y_stride == xs.size;
     pool::split_two_mut(out, unit, indices, unit, grain, |first, out, indices| {
         let units = out.chunks_exact_mut(unit).zip(indices.chunks_exact_mut(unit));
         for (at, (out, indices)) in units.enumerate().map(|(i, u)| (first + i, u)) {
@@ -217,6 +219,10 @@ fn max_pool_of<T: Item>(
                         let (y, x) = (y + ky * ys.dilation, x + kx * xs.dilation);
                         let index = (y * xs.size + x) as i64;
                         let pixel = base + y * y_stride + x * x_stride;
+                        if channel_stride == 1 {
+                            max_with_place(&data[pixel..pixel + channels], index, best, place);
+                            continue;
+                        }
                         for (c, (best, place)) in best.iter_mut().zip(place.iter_mut()).enumerate() {
                             let value = data[pixel + c * channel_stride];
                             if wins(value, *best) {
@@ -230,6 +236,18 @@ fn max_pool_of<T: Item>(
                 let lines = out.chunks_exact_mut(width).zip(indices.chunks_exact_mut(width));
                 for (y, (out, indices)) in lines.enumerate() {
                     let (y, tall) = ys.taps(y);
+                    let row = PoolRow {
+                        width: xs.size,
+                        first: y,
+                        rows: tall,
+                        dilation: [ys.dilation, xs.dilation],
+                        kernel: xs.kernel,
+                        stride: xs.stride,
+                        padding: xs.padding,
+                    };
+                    if dense && max_pool_row(&data[base..base + ys.size * xs.size], row, out, indices) {
+                        continue;
+                    }
                     for (x, (out, index)) in out.iter_mut().zip(indices).enumerate() {
                         let (x, wide) = xs.taps(x);
                         let (mut best, mut place) = (T::LOWEST, y * xs.size + x);
