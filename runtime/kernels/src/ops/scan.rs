@@ -1,12 +1,13 @@
 //! Running sums.
 
-use crate::elements::{Source, store, writable};
+use crate::elements::{Item, Source, items, items_mut, store, writable};
 use crate::number::is_float;
 use crate::op::{Context, Table, bad, entry, output};
 use crate::pool::split_mut;
 use crate::reduction::{Dims, Runs};
-use executorch_abi::{Args, Dtype, Result, TensorRef};
-use executorch_simd::Accumulator;
+use crate::with_item;
+use executorch_abi::{Args, Dtype, Result, TensorMut, TensorRef};
+use executorch_simd::{Accumulator, Bool8};
 
 /// What this family registers.
 pub static TABLE: Table = Table::new(&[entry(c"aten::cumsum.out", c"TIi>T", cumsum)]);
@@ -34,12 +35,38 @@ fn cumsum(_: &mut Context, args: &Args<'_>) -> Result<()> {
         )));
     }
     let shape = Runs::of(input, dims, 1).middle().unwrap_or([1, 1, input.numel()]);
+    if from == to && shape[2] == 1 {
+        return match to {
+            Dtype::Bool => direct::<Bool8, i64>(input, shape[1], &mut out),
+            to if is_float(to) => with_item!(to, float T => direct::<T, f64>(input, shape[1], &mut out)),
+            to => with_item!(to, integer T => direct::<T, i64>(input, shape[1], &mut out)),
+        };
+    }
     let (y, dtype) = writable(&mut out)?;
     if is_float(to) || (is_float(from) && to == Dtype::Bool) {
         scan::<f64>(input, shape, y, dtype)
     } else {
         scan::<i64>(input, shape, y, dtype)
     }
+}
+
+/// Rows of the result's type.
+fn direct<T: Item, A: Accumulator>(
+    input: TensorRef<'_>,
+    length: usize,
+    out: &mut TensorMut<'_>,
+) -> Result<()> {
+    let x = items::<T>(input)?;
+    split_mut(items_mut::<T>(out)?, length, GRAIN.div_ceil(length.max(1)), |first, y| {
+        for (x, y) in x[first * length..].chunks(length).zip(y.chunks_mut(length)) {
+            let mut total = A::default();
+            for (&x, y) in x.iter().zip(y) {
+                total = total.plus(x.cast());
+                *y = total.cast();
+            }
+        }
+    });
+    Ok(())
 }
 
 /// Sums in `A`, to which the elements are converted first, as PyTorch does.

@@ -239,7 +239,7 @@ fn sums_are_made_in_the_results_type() {
     assert_eq!(sum(Int8, Int8, &[100.0, 100.0]), -56.0);
     assert_eq!(sum(Float32, Int64, &[1.9, 1.9, -0.9]), 2.0);
     assert_eq!(sum(Float32, Bool, &[0.0, 0.5]), 1.0);
-    assert_eq!(sum(Int64, Float32, &[9e18, 9e18, 9e18]), 2.7e19_f32.into());
+    assert_eq!(sum(Int64, Float32, &[9e18, 9e18, 9e18]), f64::from(2.7e19_f32));
     assert_eq!(sum(Bool, Float16, &[1.0; 5]), 5.0);
     // In f32 the small ones would be lost.
     let mut values = vec![1.0; 1000];
