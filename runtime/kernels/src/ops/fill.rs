@@ -2,6 +2,7 @@
 
 use crate::elements::items_mut;
 use crate::moves::fill;
+use crate::number::is_float;
 use crate::op::{Context, Table, bad, entry, impure, output};
 use crate::pool::split_mut;
 use crate::strided::View;
@@ -9,6 +10,7 @@ use crate::with_item;
 use executorch_abi::tensor::ET_MAX_RANK;
 use executorch_abi::{Args, Dtype, Result, Scalar, TensorMut};
 use executorch_simd::{Bool8, Element};
+use half::{bf16, f16};
 
 /// What this family registers.
 pub static TABLE: Table = Table::new(&[
@@ -33,21 +35,27 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Converts a number; an integer that the dtype does not hold is an error.
+    /// Converts a number; one that the dtype does not hold is an error.
     pub fn new(value: Scalar, dtype: Dtype) -> Result<Self> {
-        in_range(value, dtype)?;
-        let size = dtype.size();
+        // The imaginary part stays zero.
+        let part = match dtype {
+            Dtype::Complex32 => Dtype::Float16,
+            Dtype::Complex64 => Dtype::Float32,
+            Dtype::Complex128 => Dtype::Float64,
+            real => real,
+        };
+        in_range(value, part)?;
         let mut bytes = [0; 16];
-        with_item!(dtype, any T => {
+        with_item!(part, any T => {
             let item: T = match value {
                 Scalar::Int(v) => v.cast(),
                 Scalar::Double(v) => v.cast(),
                 Scalar::Bool(v) => Bool8(v.into()).cast(),
             };
-            bytes[..size].copy_from_slice(bytemuck::bytes_of(&item));
+            bytes[..part.size()].copy_from_slice(bytemuck::bytes_of(&item));
             Ok(())
         })?;
-        Ok(Self { bytes, size })
+        Ok(Self { bytes, size: dtype.size() })
     }
 
     /// The element's bytes.
@@ -56,21 +64,28 @@ impl Stored {
     }
 }
 
-/// Checks that an integer dtype holds a number, as PyTorch does: a negative one may stand for an unsigned one of the
-/// same magnitude's bits.
+/// Checks that a dtype holds a number, as PyTorch does: a negative one may stand for an unsigned one of the same
+/// magnitude's bits, and infinities are no overflow.
 fn in_range(value: Scalar, dtype: Dtype) -> Result<()> {
     let (low, high) = match dtype {
         Dtype::UInt8 => (-255, 255),
         Dtype::Int8 => (i8::MIN.into(), i8::MAX.into()),
         Dtype::Int16 => (i16::MIN.into(), i16::MAX.into()),
         Dtype::Int32 => (i32::MIN.into(), i32::MAX.into()),
-        Dtype::Int64 => (i64::MIN, i64::MAX),
-        _ => return Ok(()),
+        _ => (i64::MIN, i64::MAX),
+    };
+    let most = match dtype {
+        Dtype::Float16 => f16::MAX.to_f64(),
+        Dtype::BFloat16 => bf16::MAX.to_f64(),
+        Dtype::Float32 => f32::MAX.into(),
+        _ => f64::INFINITY,
     };
     let holds = match value {
+        Scalar::Bool(_) => true,
+        _ if dtype == Dtype::Bool => true,
+        number if is_float(dtype) => !number.to_f64().is_finite() || number.to_f64().abs() <= most,
         Scalar::Int(v) => (low..=high).contains(&v),
         Scalar::Double(v) => v.trunc() >= low as f64 && v.trunc() <= high as f64,
-        Scalar::Bool(_) => true,
     };
     if holds { Ok(()) } else { Err(bad(format!("the value {value:?} does not fit an element of {dtype}"))) }
 }
@@ -114,7 +129,7 @@ fn fill_tensor(_: &mut Context, args: &Args<'_>) -> Result<()> {
     let mut out = output(args, 2, input.sizes(), &[input, value])?;
     let number = with_item!(value.dtype()?, any T => {
         let item = crate::elements::items::<T>(value)?.first().copied().unwrap_or_default();
-        Ok(if crate::number::is_float(value.dtype()?) { Scalar::Double(item.cast()) } else { Scalar::Int(item.cast()) })
+        Ok(if is_float(value.dtype()?) { Scalar::Double(item.cast()) } else { Scalar::Int(item.cast()) })
     })?;
     set(&mut out, number)
 }

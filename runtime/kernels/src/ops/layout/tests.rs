@@ -222,7 +222,7 @@ fn bad_arguments_are_refused() {
 }
 
 #[test]
-fn numbers_that_an_integer_does_not_hold_are_refused() {
+fn numbers_that_a_dtype_does_not_hold_are_refused() {
     let full = |dtype: Dtype, value: et_value_t| {
         let mut out = Tensor::contiguous(dtype, &[2], |_| 0.0);
         call("aten::full.out", &mut [ints(&[2]), value, (&mut out).into()]).map(|()| out.values())
@@ -232,6 +232,9 @@ fn numbers_that_an_integer_does_not_hold_are_refused() {
     assert!(full(Dtype::Int32, et_value_t::double(f64::NAN)).is_err());
     assert_eq!(full(Dtype::UInt8, et_value_t::int(-1)).unwrap(), [255.0; 2]);
     assert_eq!(full(Dtype::Int8, et_value_t::double(-128.9)).unwrap(), [-128.0; 2]);
-    assert_eq!(full(Dtype::Float16, et_value_t::double(1e9)).unwrap(), [f64::INFINITY; 2]);
+    assert!(full(Dtype::Float16, et_value_t::double(-65505.0)).is_err());
+    assert!(full(Dtype::Float32, et_value_t::double(1e39)).is_err());
+    assert_eq!(full(Dtype::Float16, et_value_t::double(f64::INFINITY)).unwrap(), [f64::INFINITY; 2]);
+    assert_eq!(full(Dtype::BFloat16, et_value_t::int(1 << 40)).unwrap(), [(1_u64 << 40) as f64; 2]);
     assert_eq!(full(Dtype::Bool, et_value_t::double(0.5)).unwrap(), [1.0; 2]);
 }
