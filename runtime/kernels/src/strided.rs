@@ -40,6 +40,13 @@ impl View {
         view
     }
 
+    /// `count` elements behind one another.
+    pub fn line(count: usize) -> Self {
+        let mut view = Self::point();
+        view.put(Dim { size: count, step: 1 });
+        view
+    }
+
     /// Memory of some sizes in the contiguous order.
     pub fn contiguous(sizes: &[i32]) -> Self {
         let mut view = Self::point();

@@ -49,8 +49,7 @@ fn roll(_: &mut Context, args: &Args<'_>) -> Result<()> {
     if flat {
         contiguous(input, "the input of a roll over all elements")?;
         contiguous(out.view(), "the output of a roll over all elements")?;
-        let all = [i32::try_from(input.numel()).map_err(|_| bad("too many elements"))?];
-        (source, target) = (View::contiguous(&all), View::contiguous(&all));
+        (source, target) = (View::line(input.numel()), View::line(input.numel()));
     }
     // How far each dimension moves; one that is named twice moves twice.
     let mut moved = [0_usize; ET_MAX_RANK];
