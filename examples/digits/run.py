@@ -1,6 +1,6 @@
 """Reads handwritten digits with the installed runtime. Prints key=value lines.
 
-    python run.py [digits.pte [digits_test.bin]]
+python run.py [digits.pte [digits_test.bin]]
 """
 
 from __future__ import annotations

@@ -47,7 +47,9 @@ def test_run_with_a_file(add_path, tmp_path):
 
 def test_run_explains_a_wrong_file(add_path, tmp_path):
     np.savez(tmp_path / "in.npz", np.zeros((2, 4)), np.zeros((2, 4)))
-    assert "expected a tensor of float32, found float64" in run("run", add_path, "--inputs", tmp_path / "in.npz", status=1)
+    assert "expected a tensor of float32, found float64" in run(
+        "run", add_path, "--inputs", tmp_path / "in.npz", status=1
+    )
     assert "no/such.npz" in run("run", add_path, "--inputs", "no/such.npz", status=1)
     assert "no/such.pte" in run("run", "no/such.pte", status=1)
     assert "backward" in run("run", add_path, "--method", "backward", status=1)

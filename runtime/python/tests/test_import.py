@@ -57,4 +57,7 @@ print(len(names) == len(set(names)) >= 3)
 
 
 def test_a_second_import(python):
-    assert python("import executorch_runtime, importlib; importlib.reload(executorch_runtime); print('again')") == "again\n"
+    assert (
+        python("import executorch_runtime, importlib; importlib.reload(executorch_runtime); print('again')")
+        == "again\n"
+    )

@@ -72,7 +72,9 @@ def test_programs_and_methods(add_path):
         with pytest.raises(RuntimeError, match="run it first"):
             method.get_outputs()
         method.execute()
-        assert method.get_outputs()[0].tolist() == method.get_outputs(clone_outputs=False)[0].tolist() == [[4.0] * 4] * 2
+        assert (
+            method.get_outputs()[0].tolist() == method.get_outputs(clone_outputs=False)[0].tolist() == [[4.0] * 4] * 2
+        )
         first, second = method.get_outputs()[0], method.get_outputs()[0]
         assert not np.shares_memory(first, second)
 

@@ -20,7 +20,13 @@ def test_tensors_in_and_out(add):
 
 def test_views_parameters_and_lazy_signs(add):
     a = torch.randn(4, 4)
-    cases = [a[::2], a.t()[1:3], torch.nn.Parameter(a[:2].clone()), torch.complex(a[:2], a[2:]).conj().imag, a[:2].detach()]
+    cases = [
+        a[::2],
+        a.t()[1:3],
+        torch.nn.Parameter(a[:2].clone()),
+        torch.complex(a[:2], a[2:]).conj().imag,
+        a[:2].detach(),
+    ]
     for case in cases:
         assert torch.equal(add.execute([case, torch.zeros(2, 4)])[0], case.detach().resolve_neg())
 

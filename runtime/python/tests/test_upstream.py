@@ -37,7 +37,9 @@ def test_public_names_are_there():
         "_load_for_executorch_from_data_loader",
     }
     names = {name for name in dir(theirs._C if hasattr(theirs, "_C") else theirs) if not name.startswith("__")}
-    public = {name for name in names if name.startswith(("_load", "_get", "_is", "_unsafe", "_thread", "Execu", "Method"))}
+    public = {
+        name for name in names if name.startswith(("_load", "_get", "_is", "_unsafe", "_thread", "Execu", "Method"))
+    }
     assert {name for name in public if not hasattr(portable_lib, name)} <= lacking
     assert [level.name for level in ours.Verification] == ["Minimal", "InternalConsistency"]
     for name in ("Runtime", "Program", "Method", "BackendRegistry", "OperatorRegistry", "MethodMeta"):

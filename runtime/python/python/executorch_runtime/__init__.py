@@ -5,8 +5,8 @@
     method = Runtime.get().load_program("model.pte").load_method("forward")
     outputs = method.execute([inputs])
 
-NumPy and PyTorch are used if the caller brings them; neither is imported here. `executorch_runtime.portable_lib` has the
-API of upstream's bindings, and `executorch-runtime inspect model.pte` explains a program.
+NumPy and PyTorch are used if the caller brings them; neither is imported here. `executorch_runtime.portable_lib` has
+the API of upstream's bindings, and `executorch-runtime inspect model.pte` explains a program.
 """
 
 from executorch_runtime._errors import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ExecuTorchError(RuntimeError):
-    """A failure of the runtime. `code` and `name` are upstream's, `message` says what was expected, what was found and where."""
+    """A failure of the runtime. `code` and `name` are upstream's; `message` says what was expected and found."""
 
     def __init__(self, message: str = "", code: int = 1, name: str = "Internal") -> None:
         super().__init__(message)
@@ -15,7 +15,7 @@ class ExecuTorchError(RuntimeError):
     def __str__(self) -> str:
         return f"{self.message} [{self.name}, 0x{self.code:02x}]"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[type, tuple[str, int, str]]:
         return type(self), (self.message, self.code, self.name)
 
 

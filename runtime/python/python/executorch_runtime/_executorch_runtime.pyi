@@ -1,5 +1,5 @@
 import os
-from typing import Any, BinaryIO, Literal, Protocol, Sequence, final
+from typing import Any, BinaryIO, Protocol, Sequence, final
 
 from executorch_runtime._verification import Verification
 
@@ -55,7 +55,9 @@ class Tensor:
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
-Input = _HasDlpack | _HasArrayInterface | Tensor | memoryview | int | float | complex | bool | str | Sequence[Any] | None
+Input = (
+    _HasDlpack | _HasArrayInterface | Tensor | memoryview | int | float | complex | bool | str | Sequence[Any] | None
+)
 """What a method takes for one input."""
 
 @final
@@ -149,7 +151,7 @@ def load_program(
     data_path: _Path | None = None,
 ) -> Program: ...
 def inspect(program: Program) -> dict[str, Any]: ...
-def example_inputs(method: Method, fill: Literal["zeros", "ones", "random"]) -> list[Any]: ...
+def example_inputs(method: Method, fill: str) -> list[Any]: ...
 def version() -> str: ...
 def has_operator(name: str) -> bool: ...
 def registration_errors() -> list[str]: ...

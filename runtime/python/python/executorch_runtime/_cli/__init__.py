@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 
 import executorch_runtime
@@ -57,8 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
         if getattr(options, "threads", 0):
             portable_lib._unsafe_reset_threadpool(options.threads)
         # Each command is a module of its own, imported only when it is asked for.
-        command = getattr(__import__(f"executorch_runtime._cli.{options.command}", fromlist=["command"]), "command")
-        return command(options)
+        module = importlib.import_module(f"executorch_runtime._cli.{options.command}")
+        return int(module.command(options))
     except (executorch_runtime.ExecuTorchError, OSError) as error:
         print(f"executorch-runtime: {error}", file=sys.stderr)
         return 1

@@ -10,8 +10,12 @@ from executorch_runtime import Runtime, portable_lib
 from executorch_runtime._cli import text
 from executorch_runtime._cli.inputs import make
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
 
-def command(options) -> int:
+
+def command(options: argparse.Namespace) -> int:
     """Times loading, the first run, and runs for some seconds."""
     started = time.perf_counter()
     program = Runtime.get().load_program(options.model, data_path=options.ptd)
@@ -24,14 +28,14 @@ def command(options) -> int:
     method.execute(inputs)
     first_s = time.perf_counter() - started
     method.execute(inputs)
-    times = []
+    times: list[float] = []
     end = time.perf_counter() + options.seconds
     while not times or time.perf_counter() < end:
         started = time.perf_counter()
         method.execute(inputs)
         times.append(time.perf_counter() - started)
     times.sort()
-    result = {
+    result: dict[str, float] = {
         "load_program_s": program_s,
         "load_method_s": method_s,
         "first_run_s": first_s,

@@ -12,8 +12,13 @@ import executorch_runtime
 from executorch_runtime import Runtime, portable_lib
 from executorch_runtime import _executorch_runtime as _native
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
 
-def command(options) -> int:
+
+def command(options: argparse.Namespace) -> int:
     """Says what this installation and machine have."""
     runtime = Runtime.get()
     folder = Path(executorch_runtime.__file__).parent
@@ -23,7 +28,7 @@ def command(options) -> int:
     }
     errors = executorch_runtime.registration_errors()
     libraries = sorted(path.name for path in (folder / "lib").glob("*.so*"))
-    found = {
+    found: dict[str, Any] = {
         "version": executorch_runtime.__version__,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {'-'.join(platform.libc_ver())}",

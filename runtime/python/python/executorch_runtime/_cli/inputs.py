@@ -5,8 +5,12 @@ from __future__ import annotations
 from executorch_runtime import InvalidArgumentError, Method
 from executorch_runtime import _executorch_runtime as _native
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def numpy_or_explain(what: str):
+
+def numpy_or_explain(what: str) -> Any:
     """NumPy, or an error that says what it is needed for."""
     try:
         import numpy
@@ -17,7 +21,7 @@ def numpy_or_explain(what: str):
     return numpy
 
 
-def make(method: Method, source: str) -> list:
+def make(method: Method, source: str) -> list[Any]:
     """Inputs for `method` from an `.npz` file (arrays in the order of their numbers, or of the file) or a fill."""
     if source in ("zeros", "ones", "random"):
         return _native.example_inputs(method, source)

@@ -10,6 +10,12 @@ from executorch_runtime import ExecuTorchError, Program, Runtime
 from executorch_runtime import _executorch_runtime as _native
 from executorch_runtime._cli.text import counted, seconds, size
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+    from typing import Any
+
 _RELEASE = "this release lacks them; upgrade executorch-runtime, or load a library that registers them with --load"
 # Operators of these namespaces are upstream's own; others come from libraries of their users.
 _KNOWN = {
@@ -21,7 +27,7 @@ _KNOWN = {
 _CUSTOM = "load the library that registers it: --load LIBRARY, or executorch_runtime.load_library in Python"
 
 
-def explain(info: dict, data_given: bool) -> list[dict]:
+def explain(info: dict[str, Any], data_given: bool) -> list[dict[str, str]]:
     """Why methods cannot run here, and what to do about each reason."""
     found = []
     for method in info["methods"]:
@@ -34,7 +40,7 @@ def explain(info: dict, data_given: bool) -> list[dict]:
         for fix, names in absent.items():
             what = f"{counted(len(names), 'operator')} not registered: {', '.join(names)}"
             found.append({"method": name, "what": what, "fix": fix})
-        backends = {}
+        backends: dict[str, dict[str, Any]] = {}
         for delegate in method["delegates"]:
             backends.setdefault(delegate["backend"], delegate)
         for backend, delegate in backends.items():
@@ -60,7 +66,7 @@ def explain(info: dict, data_given: bool) -> list[dict]:
     return found
 
 
-def load_all(program: Program, info: dict) -> list[dict]:
+def load_all(program: Program, info: dict[str, Any]) -> list[dict[str, str]]:
     """Loads every method; what fails although nothing is missing."""
     found = []
     for method in info["methods"]:
@@ -74,7 +80,7 @@ def load_all(program: Program, info: dict) -> list[dict]:
     return found
 
 
-def command(options) -> int:
+def command(options: argparse.Namespace) -> int:
     """Prints what is in a program; status 0 although it cannot run here, 1 if the file cannot be read."""
     program = Runtime.get().load_program(options.model, data_path=options.ptd)
     info = {"file": options.model, "file_bytes": os.path.getsize(options.model), **_native.inspect(program)}
@@ -87,9 +93,9 @@ def command(options) -> int:
     return 0
 
 
-def _value(value: dict) -> str:
+def _value(value: dict[str, Any]) -> str:
     if value["kind"] != "tensor":
-        return value["kind"]
+        return str(value["kind"])
     sizes = ", ".join(str(n) for n in value["shape"])
     parts = [f"{value['dtype']} [{sizes}]"]
     if value["is_dynamic"]:
@@ -105,7 +111,7 @@ def _value(value: dict) -> str:
     return ", ".join(parts)
 
 
-def _lines(info: dict):
+def _lines(info: dict[str, Any]) -> Iterator[str]:
     constants, mutable = info["constants"], info["mutable_initial_values"]
     yield f"{info['file']}: {size(info['file_bytes'])}, {counted(len(info['methods']), 'method')}"
     yield f"  structure   {size(info['structure_bytes'])}"
@@ -129,7 +135,7 @@ def _lines(info: dict):
         yield f"    -> {problem['fix']}"
 
 
-def _method(method: dict):
+def _method(method: dict[str, Any]) -> Iterator[str]:
     loaded = f", loads in {seconds(method['load_s'])}" if "load_s" in method else ""
     yield f"method {method['name']} ({counted(method['instructions'], 'instruction')}{loaded})"
     for what in ("inputs", "outputs", "attributes"):

@@ -7,12 +7,17 @@ import json
 from executorch_runtime import Runtime
 from executorch_runtime._cli.inputs import make, numpy_or_explain
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
 
-def _plain(value):
+
+def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _line(value) -> str:
+def _line(value: Any) -> str:
     if not hasattr(value, "shape"):
         return repr(value)
     text = f"{value.dtype} {list(value.shape)}"
@@ -20,7 +25,7 @@ def _line(value) -> str:
     return f"{text}  {value.tolist()}" if value.size <= 32 else text
 
 
-def command(options) -> int:
+def command(options: argparse.Namespace) -> int:
     """Runs a method once and prints or writes its outputs."""
     if options.output:
         numpy_or_explain("--output")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 
-def size(count: int) -> str:
+def size(count: float) -> str:
     """A number of bytes."""
     if count < 1024:
-        return f"{count} B"
+        return f"{count:.0f} B"
     amount = float(count)
     for unit in ("KiB", "MiB", "GiB"):
         amount /= 1024
