@@ -2,7 +2,7 @@
 
 use crate::installed::Environment;
 use crate::place::{self, Place};
-use crate::{demo, headers, tools, wheel};
+use crate::{demo, headers, readme, tools, wheel};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
@@ -29,16 +29,14 @@ pub fn run(place: &Place) -> Result<ExitCode> {
     tally.check("C headers are current", || headers::generate(place, true));
     tally.check("C headers compile alone", || headers::compile(place));
     tally.check("wheel", || wheel::build(place, "cpu", &place.root.join("dist")).map(drop));
-    if place.root.join("runtime/python/tests").is_dir() {
-        tally.suite("Python tests", || python_tests(place));
-    }
-    if place.root.join("runtime/cpp/tests").is_dir() {
-        tally.suite("C++ tests", || cpp_tests(place));
-    }
-    // The demo runs in Python and in C++; it joins once both packages are there.
-    if ["runtime/python/python", "runtime/cpp/include"].iter().all(|part| place.root.join(part).is_dir()) {
-        tally.check("demo", || demo::run(place));
-    }
+    tally.suite("Python tests", || python_tests(place));
+    tally.suite("C++ tests", || cpp_tests(place));
+    tally.check("demo", || demo::run(place));
+    tally.check("examples of the README", || readme::run(place));
+    tally.check("the wheel's bytes are reproducible", || {
+        let wheel = wheel::build(place, "cpu", &place.root.join("dist"))?;
+        wheel::check_reproducible(place, "cpu", &wheel)
+    });
     println!("{} passed, {} failed", tally.passed, tally.failed);
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -6,6 +6,7 @@ mod headers;
 mod installed;
 mod linker;
 mod place;
+mod readme;
 mod tools;
 mod wheel;
 
