@@ -43,7 +43,9 @@ print(executorch_runtime.registration_errors())
 
 
 def test_a_delegate_may_use_the_runtime_while_it_loads(python, wheel):
-    source = "from executorch_runtime import Runtime\nprint('aten::add.out' in Runtime.get().operator_registry.operator_names)"
+    source = (
+        "import executorch_runtime as e\nprint('aten::add.out' in e.Runtime.get().operator_registry.operator_names)"
+    )
     path = wheel("curious", "curious", "curious", source)
     assert python("import executorch_runtime as e; e.registration_errors()", PYTHONPATH=path) == "True\n"
 
@@ -89,24 +91,34 @@ def test_entry_points_in_other_folders_are_found(python, wheel):
     assert python(code, PYTHONPATH=os.pathsep) == "late\n"
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-def test_a_delegate_in_c_joins_the_process(python, wheel, tmp_path):
-    """Built against the installed headers and library, found by its entry point, run from Python."""
-    package = Path(executorch_runtime.__file__).parent
-    source = PROGRAMS.parents[2] / "runtime" / "core" / "tests" / "delegate" / "demo.c"
-    library = tmp_path / "libdemo.so"
-    subprocess.run(
-        ["cc", "-std=c11", "-shared", "-fPIC", "-I", package / "include", source, "-o", library,
-         "-L", package / "lib", "-l:libexecutorch.so.1"],
-        check=True,
-    )  # fmt: skip
-    load = f"import ctypes\ndef load():\n    ctypes.CDLL({str(library)!r})"
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+
+@pytest.fixture
+def built(tmp_path):
+    """Compiles the core's delegate in C against the installed headers and library."""
+
+    def build(name: str, *macros: str) -> str:
+        package = Path(executorch_runtime.__file__).parent
+        source = PROGRAMS.parents[2] / "runtime" / "core" / "tests" / "delegate" / "demo.c"
+        library = tmp_path / f"lib{name}.so"
+        places = ["-I", package / "include", source, "-o", library, "-L", package / "lib", "-l:libexecutorch.so.1"]
+        subprocess.run(["cc", "-std=c11", "-shared", "-fPIC", *macros, *places], check=True)
+        return str(library)
+
+    return build
+
+
+@needs_compiler
+def test_a_delegate_in_c_joins_the_process(python, wheel, built):
+    """Found by its entry point, run from Python."""
+    load = f"import ctypes\ndef load():\n    ctypes.CDLL({built('demo')!r})"
     path = wheel("demo", "demo_wheel:load", "demo_wheel", load)
+    folder = PROGRAMS.with_name("delegates")
     code = f"""
-import json, pathlib, sys
-import conformance
+import conformance, pathlib
 from executorch_runtime import Runtime
-suite = conformance.Suite(pathlib.Path({str(PROGRAMS.with_name("delegates") / "delegate.json")!r}))
+suite = conformance.Suite(pathlib.Path({str(folder / "delegate.json")!r}))
 runtime = Runtime.get()
 method = runtime.load_program(suite.program).load_method("forward")
 for case in suite.cases:
@@ -117,8 +129,40 @@ print(name, runtime.backend_registry.is_available(name))
 """
     name, available = python(code, PYTHONPATH=os.pathsep.join([path, str(Path(__file__).parent)])).split()
     assert available == "True"
-    inspected = python(
-        f"from executorch_runtime._cli import main; main(['inspect', {str(PROGRAMS.with_name('delegates') / 'delegate.pte')!r}])",
-        PYTHONPATH=path,
-    )
+    command = ["inspect", str(folder / "delegate.pte")]
+    inspected = python(f"from executorch_runtime._cli import main; main({command!r})", PYTHONPATH=path)
     assert name in inspected and "can run here: yes" in inspected
+
+
+@needs_compiler
+def test_a_library_of_another_abi_is_refused(python, wheel, built):
+    library = built("future", "-DMAJOR=9")
+    code = f"""
+import executorch_runtime
+try:
+    executorch_runtime.load_library({library!r})
+except RuntimeError as error:
+    print(error)
+"""
+    text = python(code)
+    assert "libfuture.so was refused" in text and "9" in text
+    path = wheel("future", "future:load", "future", f"import ctypes\ndef load():\n    ctypes.CDLL({library!r})")
+    code = """
+import warnings, executorch_runtime
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    executorch_runtime.Runtime.get().backend_registry.registered_backend_names
+    executorch_runtime.Runtime.get().backend_registry.registered_backend_names
+print(len(caught), caught[0].category.__name__, caught[0].message)
+"""
+    text = python(code, PYTHONPATH=path)
+    assert text.startswith("1 RuntimeWarning a library was refused") and "libfuture.so" in text
+
+
+@needs_compiler
+def test_the_command_loads_libraries(python, built):
+    program = PROGRAMS.with_name("delegates") / "delegate.pte"
+    command = ["run", str(program), "--load", built("demo"), "--inputs", "ones", "--json"]
+    assert python(f"from executorch_runtime._cli import main; main({command!r})").startswith("[[[")
+    command = ["inspect", str(program), "--load", built("absent", '-DNAME="AbsentBackend"', "-DAVAILABLE=false")]
+    assert "NOT REGISTERED" in python(f"from executorch_runtime._cli import main; main({command!r})")

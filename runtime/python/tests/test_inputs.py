@@ -158,7 +158,7 @@ def test_numbers_and_strings(runtime):
     good = [suite.given(value) for value in suite.cases[0]["inputs"]]
     kinds = [method.metadata.input_kind(i) for i in range(len(good))]
     assert kinds[:4] == ["tensor", "int", "float", "bool"]
-    for index, kind in list(enumerate(kinds))[1:]:
+    for index in range(1, len(kinds)):
         for wrong in (object(), good[0]):
             with pytest.raises(TypeError, match=f"input {index}: expected"):
                 method.execute([*good[:index], wrong, *good[index + 1 :]])
