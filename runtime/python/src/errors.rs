@@ -3,6 +3,7 @@
 use executorch_abi::error::*;
 use executorch_abi::rust::error_name;
 use executorch_client::Error;
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -65,8 +66,12 @@ impl<T> OrRaise<T> for executorch_client::Result<T> {
     }
 }
 
-/// The same exception with `place` in front of its message, if it is one of ours.
+/// The same failure with `place` in front of its message. An exception of someone else, such as an array's producer,
+/// becomes the cause of one of ours.
 pub fn within(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
+    if !error.is_instance_of::<PyException>(py) {
+        return error;
+    }
     let value = error.value(py);
     let parts = || {
         let code: u32 = value.getattr("code")?.extract()?;
@@ -76,7 +81,12 @@ pub fn within(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
     };
     match parts() {
         Ok((class, error)) => raise_as(&class, error),
-        Err(_) => error,
+        Err(_) => {
+            let text = format!("{place}: {}: {value}", type_name(value));
+            let ours = if error.is_instance_of::<PyTypeError>(py) { bad_type(text) } else { bad_value(text) };
+            ours.set_cause(py, Some(error));
+            ours
+        }
     }
 }
 

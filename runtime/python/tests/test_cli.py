@@ -115,6 +115,15 @@ def test_inspect_of_what_is_no_program(tmp_path):
     assert "x.pte" in text and "ET12" in text
 
 
+def test_a_reader_that_stops_early(add_path):
+    command = [sys.executable, "-m", "executorch_runtime", "inspect", str(add_path)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child.stdout.close()
+    assert child.stderr.read() == ""
+    child.stderr.close()
+    assert child.wait(60) == 1
+
+
 def test_bench(add_path):
     result = json.loads(run("bench", add_path, "--seconds", "0.05", "--threads", "1", "--json"))
     assert result["runs"] > 0 and result["threads"] == 1

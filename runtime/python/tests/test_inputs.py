@@ -140,6 +140,22 @@ def test_bad_inputs_are_explained(add, inputs, kind, parts):
     assert add.execute([ONES, ONES])[0].tolist() == TWOS
 
 
+def test_failures_of_producers_are_the_cause(add):
+    class Broken:
+        def __dlpack__(self, **_):
+            raise BufferError("no export today")
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    with pytest.raises(ValueError, match="input 1: BufferError: no export today") as caught:
+        add.execute([ONES, Broken()])
+    assert type(caught.value.__cause__) is BufferError
+    for huge in (10**400, [[10**400] * 4] * 2):
+        with pytest.raises(ValueError, match="input 0: OverflowError"):
+            add.execute([huge, ONES])
+
+
 def test_memory_elsewhere_is_refused(add):
     class Gpu:
         def __dlpack__(self, **_):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 
 import executorch_runtime
@@ -59,9 +60,13 @@ def main(arguments: list[str] | None = None) -> int:
             portable_lib._unsafe_reset_threadpool(options.threads)
         # Each command is a module of its own, imported only when it is asked for.
         module = importlib.import_module(f"executorch_runtime._cli.{options.command}")
-        return int(module.command(options))
+        status = int(module.command(options))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever read the output has enough; the interpreter must not try to write the rest at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (executorch_runtime.ExecuTorchError, OSError) as error:
         print(f"executorch-runtime: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:
         return 1
