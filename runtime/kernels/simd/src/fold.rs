@@ -23,15 +23,16 @@ pub(crate) trait Fold<T>: Copy {
 /// Independent accumulators of a contiguous slice: two AVX-512 registers of f32, or more smaller ones.
 const LANES: usize = 32;
 /// Elements of a contiguous slice per block.
-const BLOCK: usize = 16 * 1024;
+pub(crate) const BLOCK: usize = 16 * 1024;
 /// Columns that are reduced together.
 const COLUMNS: usize = 256;
 /// Rows per block.
 const ROWS: usize = 512;
 
-struct Row<'a, T, F> {
-    x: &'a [T],
-    f: F,
+/// A contiguous slice of at most [`BLOCK`] elements.
+pub(crate) struct Row<'a, T, F> {
+    pub(crate) x: &'a [T],
+    pub(crate) f: F,
 }
 
 impl<T: Copy, F: Fold<T>> Kernel for Row<'_, T, F> {

@@ -1,8 +1,9 @@
 //! Rows of normalisations.
 
+use crate::fold::{self, BLOCK};
 use crate::isa::{Kernel, Level, dispatch};
 use crate::real::Real;
-use crate::reduce::moments;
+use crate::reduce::{Add, AddDistances, moments};
 
 /// Layer norm of one row: `y = (x - mean) * rstd * weight + bias`, with the row's own mean and
 /// `rstd = 1 / sqrt(variance + eps)`. Returns `(mean, rstd)`.
@@ -19,12 +20,40 @@ pub fn layer_norm_row<T: Real<Acc = T>>(
     let n = x.len();
     let fits = |other: Option<&[T]>| other.is_none_or(|other| other.len() == n);
     assert!(y.len() == n && fits(weight) && fits(bias), "operands and output differ in length");
+    if n <= BLOCK {
+        return dispatch(LayerNorm { x, weight, bias, eps, y });
+    }
     let (mut mean, mut squares) = ([0.0], [0.0]);
     moments(x, [1, n, 1], &mut mean, &mut squares);
     let rstd = T::of_f64(1.0 / (squares[0] / n as f64 + eps).sqrt());
     let mean = T::of_f64(mean[0]);
     dispatch(Normalize { x, weight, bias, mean, rstd, y });
     (mean, rstd)
+}
+
+/// [`layer_norm_row`] in one go, of a row that is short enough for its sums not to need widening.
+struct LayerNorm<'a, T> {
+    x: &'a [T],
+    weight: Option<&'a [T]>,
+    bias: Option<&'a [T]>,
+    eps: f64,
+    y: &'a mut [T],
+}
+
+impl<T: Real<Acc = T>> Kernel for LayerNorm<'_, T> {
+    type Output = (T, T);
+
+    #[inline(always)]
+    fn run<L: Level>(self) -> (T, T) {
+        let Self { x, weight, bias, eps, y } = self;
+        let n = x.len() as f64;
+        let sum: T = fold::Row { x, f: Add }.run::<L>();
+        let mean = T::of_f64(sum.cast::<f64>() / n);
+        let squares: T = fold::Row { x, f: AddDistances(mean) }.run::<L>();
+        let rstd = T::of_f64(1.0 / (squares.cast::<f64>() / n + eps).sqrt());
+        Normalize { x, weight, bias, mean, rstd, y }.run::<L>();
+        (mean, rstd)
+    }
 }
 
 struct Normalize<'a, T> {

@@ -243,12 +243,12 @@ macro_rules! fold {
 }
 
 #[derive(Clone, Copy)]
-struct Add;
+pub(crate) struct Add;
 #[derive(Clone, Copy)]
 struct AddSquares;
 /// The squares of the distances from the value.
 #[derive(Clone, Copy)]
-struct AddDistances<A>(A);
+pub(crate) struct AddDistances<A>(pub(crate) A);
 #[derive(Clone, Copy)]
 struct Multiply;
 #[derive(Clone, Copy)]
