@@ -5,7 +5,8 @@
 DIR holds NAME.pte with NAME.npz (input_0 ...), and optionally _default_external_constant.ptd. The two PYTHONs are
 interpreters in which `executorch_runtime` and `executorch` 1.5.1 are installed. Leave out one of them to measure
 only the other. Every program gets a process of each runtime; the two take turns, a slice at a time, so that a
-noisy machine is noisy for both. Needs only the standard library.
+noisy machine is noisy for both. Beside NAME_portable.pte, upstream also runs NAME_xnnpack.pte if there is one: what
+its delegate makes of the same model. Needs only the standard library.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 EXTERNAL = "_default_external_constant.ptd"
+# Upstream on the program that its XNNPACK delegate runs.
+DELEGATED = "delegated"
 BEGIN, END = "<!-- bench: models -->", "<!-- bench: end -->"
 
 
@@ -77,18 +80,28 @@ class Worker:
         self.process.stdout.close()
 
 
-def measure(pythons: dict[str, str], program: Path, threads: int, budget_s: float, slices: int) -> dict[str, Measured]:
-    """Alternates the runtimes over one program until each has had its time."""
-    workers = {kind: Worker(kind, python, threads) for kind, python in pythons.items()}
-    results = {kind: Measured() for kind in workers}
+def load(program: Path) -> list[str]:
+    """The command that loads a program's `forward`."""
     external = program.parent / EXTERNAL
     words = ["load", str(program), str(program.with_suffix(".npz")), "forward"]
     if program.stem.startswith("ptd") and external.exists():
         words.append(str(external))
+    return words
+
+
+def measure(pythons: dict[str, str], program: Path, threads: int, budget_s: float, slices: int) -> dict[str, Measured]:
+    """Alternates the runtimes over one program until each has had its time."""
+    workers = {kind: Worker(kind, python, threads) for kind, python in pythons.items()}
+    programs = dict.fromkeys(workers, program)
+    delegated = program.with_name(program.name.replace("_portable", "_xnnpack"))
+    if "upstream" in workers and delegated != program and delegated.exists():
+        workers[DELEGATED] = Worker("upstream", pythons["upstream"], threads)
+        programs[DELEGATED] = delegated
+    results = {kind: Measured() for kind in workers}
     try:
         for kind, worker in workers.items():
             result = results[kind]
-            loaded = worker.ready if "error" in worker.ready else worker.ask(*words)
+            loaded = worker.ready if "error" in worker.ready else worker.ask(*load(programs[kind]))
             if "error" in loaded:
                 result.error = loaded["error"]
                 continue
@@ -135,26 +148,29 @@ def machine() -> str:
 def table(rows: list[tuple[str, int, dict[str, Measured]]]) -> list[str]:
     """The rows as a markdown table; ratios are ours to upstream's, so below 1 is better."""
     lines = [
-        "| program | threads | ours (median, p10) | upstream (median, p10) | ratio | load: ours, upstream | first call: ours, upstream | peak MiB: ours, upstream |",
-        "|---|---|---|---|---|---|---|---|",
+        "| program | threads | ours (median, p10) | upstream (median, p10) | ratio | upstream with XNNPACK | ratio | load: ours, upstream | first call: ours, upstream | peak MiB: ours, upstream |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, threads, results in rows:
-        ours, upstream = results.get("ours"), results.get("upstream")
+        ours, upstream, delegated = (results.get(kind) for kind in ("ours", "upstream", DELEGATED))
 
         def cell(measured: Measured | None, show) -> str:
             if measured is None:
                 return "-"
             return "failed" if measured.error else show(measured)
 
-        ratio = "-"
-        if ours and upstream and not ours.error and not upstream.error:
-            ratio = f"{ours.median() / upstream.median():.3f}"
+        def ratio(other: Measured | None) -> str:
+            if ours is None or other is None or ours.error or other.error:
+                return "-"
+            return f"{ours.median() / other.median():.3g}"
+
         pairs = [
             f"{cell(ours, show)}, {cell(upstream, show)}"
             for show in (lambda m: span(m.load_s), lambda m: span(m.first_s), lambda m: f"{m.peak_kib / 1024:.0f}")
         ]
-        timing = [cell(m, lambda m: f"{span(m.median())}, {span(m.p10())}") for m in (ours, upstream)]
-        lines.append(f"| {name} | {threads} | {timing[0]} | {timing[1]} | {ratio} | {' | '.join(pairs)} |")
+        timing = [cell(m, lambda m: f"{span(m.median())}, {span(m.p10())}") for m in (ours, upstream, delegated)]
+        cells = [timing[0], timing[1], ratio(upstream), timing[2], ratio(delegated), *pairs]
+        lines.append(f"| {name} | {threads} | {' | '.join(cells)} |")
     return lines
 
 
@@ -208,7 +224,7 @@ def main() -> int:
             rows.append((program.stem, threads, results))
             said = ", ".join(f"{k} {m.error or span(m.median())}" for k, m in results.items())
             print(f"{program.stem} ({threads} threads): {said}", file=sys.stderr, flush=True)
-    command = "cargo xtask bench"
+    command = f"cargo xtask bench --models {options.models} --threads {options.threads} --seconds {options.seconds:g}"
     text = "\n".join(
         [
             f"Measured {datetime.date.today().isoformat()} on {machine()}, with `{command}`; upstream is executorch 1.5.1 from PyPI.",

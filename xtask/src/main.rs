@@ -79,8 +79,17 @@ fn task(task: Task) -> Result<ExitCode> {
         Task::Test => return checks::run(&place),
         Task::Demo => demo::run(&place)?,
         Task::Bench { args } => {
-            let mut python = conformance(&place)?.with_wheel(&place, "cpu")?.python();
-            place::run(python.arg("checks/bench/bench.py").args(args).current_dir(&place.root))?;
+            // Both runtimes are installed in one environment; each is measured in processes of its own.
+            let environment = conformance(&place)?.with_wheel(&place, "cpu")?;
+            let mut bench = environment.python();
+            let interpreter = bench.get_program().to_owned();
+            bench
+                .arg("checks/bench/bench.py")
+                .arg("--ours")
+                .arg(&interpreter)
+                .arg("--upstream")
+                .arg(interpreter);
+            place::run(bench.args(args).current_dir(&place.root))?;
         }
         Task::Models { args } => {
             let mut python = conformance(&place)?.python();
