@@ -11,26 +11,28 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 static TELL: AtomicBool = AtomicBool::new(false);
 
-fn took(size: usize) {
+fn took(data: *mut u8, size: usize) -> *mut u8 {
+    if data.is_null() {
+        return data;
+    }
     if TELL.swap(false, Relaxed) {
         eprintln!("{}", std::backtrace::Backtrace::force_capture());
     }
     CALLS.fetch_add(1, Relaxed);
     PEAK.fetch_max(BYTES.fetch_add(size, Relaxed) + size, Relaxed);
+    data
 }
 
 // SAFETY: everything is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        took(layout.size());
         // SAFETY: the caller's promise, here and below.
-        unsafe { System.alloc(layout) }
+        took(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        took(layout.size());
         // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
+        took(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn dealloc(&self, data: *mut u8, layout: Layout) {
@@ -40,10 +42,12 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, data: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        BYTES.fetch_sub(layout.size(), Relaxed);
-        took(size);
         // SAFETY: as above.
-        unsafe { System.realloc(data, layout, size) }
+        let moved = took(unsafe { System.realloc(data, layout, size) }, size);
+        if !moved.is_null() {
+            BYTES.fetch_sub(layout.size(), Relaxed);
+        }
+        moved
     }
 }
 

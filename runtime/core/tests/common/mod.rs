@@ -117,20 +117,24 @@ impl Aligned {
         }
         Self { lines, size: bytes.len() }
     }
+
+    fn loader(&self) -> Result<et_data_loader_t> {
+        let buffer = et_buffer_t {
+            data: self.lines.as_ptr().cast(),
+            size: self.size,
+            free: None,
+            context: ptr::null_mut(),
+        };
+        let mut loader = empty_loader();
+        // SAFETY: a valid buffer and a place for the loader.
+        Error::check(unsafe { et_data_loader_from_buffer(&buffer, &mut loader) })?;
+        Ok(loader)
+    }
 }
 
 /// Loads a program from bytes that outlive it.
 pub fn load_bytes(bytes: &Aligned) -> Result<Program> {
-    let buffer = et_buffer_t {
-        data: bytes.lines.as_ptr().cast(),
-        size: bytes.size,
-        free: None,
-        context: ptr::null_mut(),
-    };
-    let mut loader = empty_loader();
-    // SAFETY: a valid buffer and a place for the loader.
-    Error::check(unsafe { et_data_loader_from_buffer(&buffer, &mut loader) })?;
-    load(loader)
+    load(bytes.loader()?)
 }
 
 /// External data, released when dropped.
@@ -139,12 +143,20 @@ pub struct DataMap(Box<et_data_map_t>);
 impl DataMap {
     /// Loads a `.ptd`.
     pub fn open(path: &Path) -> Self {
-        let loader = open(path, ET_LOAD_MMAP).unwrap();
+        Self::load(open(path, ET_LOAD_MMAP).unwrap()).unwrap()
+    }
+
+    /// Reads a `.ptd` from bytes that outlive it.
+    pub fn of_bytes(bytes: &Aligned) -> Result<Self> {
+        Self::load(bytes.loader()?)
+    }
+
+    fn load(loader: et_data_loader_t) -> Result<Self> {
         let mut map = std::mem::MaybeUninit::uninit();
         // SAFETY: the loader is given away; the map is written on success.
         unsafe {
-            assert_eq!(et_data_map_load(&loader, map.as_mut_ptr()), ET_OK);
-            Self(Box::new(map.assume_init()))
+            Error::check(et_data_map_load(&loader, map.as_mut_ptr()))?;
+            Ok(Self(Box::new(map.assume_init())))
         }
     }
 
