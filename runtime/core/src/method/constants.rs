@@ -18,6 +18,8 @@ pub struct Constants<'a> {
     pub plan: &'a Plan,
     /// Which values an instruction writes, apart from kernels, which write the data of tensors only.
     written: &'a [bool],
+    /// Which values are inputs of the method.
+    inputs: Vec<bool>,
     /// Tensors that were computed at load.
     folded: HashMap<u32, Identity>,
     /// Tensors of mapped data files.
@@ -35,9 +37,15 @@ impl<'a> Constants<'a> {
         written: &'a [bool],
         external: HashMap<u32, Identity>,
     ) -> Self {
+        let mut inputs = vec![false; plan.values.len()];
+        for &input in &plan.inputs {
+            if let Some(flag) = inputs.get_mut(input as usize) {
+                *flag = true;
+            }
+        }
         let readers = |value| (!uses.is_opaque(value)).then(|| uses.readers(value));
         let readers = (0..).take(plan.values.len()).map(readers).collect();
-        Self { program, plan, written, folded: HashMap::new(), external, readers }
+        Self { program, plan, written, inputs, folded: HashMap::new(), external, readers }
     }
 
     fn never_written(&self, value: u32) -> bool {
@@ -55,7 +63,7 @@ impl<'a> Constants<'a> {
             Some(Value::TensorList(_) | Value::OptionalTensorList(_)) => {
                 members(self.plan, value).skip(1).all(|item| self.is_constant(item))
             }
-            Some(_) => !self.plan.inputs.contains(&value),
+            Some(_) => self.inputs.get(value as usize) == Some(&false),
             None => false,
         };
         fixed && self.never_written(value)

@@ -43,11 +43,17 @@ impl<T> Drop for Table<T> {
     }
 }
 
+/// What the system's allocator gives without more ado. Asked for more, it would write to all of the memory to zero it,
+/// while pages that come from the kernel are zero, and take no memory before somebody writes to them.
+const GIVEN_ALIGNMENT: usize = 16;
+
 /// Memory that the runtime allocated.
 #[derive(Debug)]
 pub struct Block {
-    data: NonNull<u8>,
+    /// The allocation, in which the block starts at the first cache line.
+    base: NonNull<u8>,
     layout: Layout,
+    size: usize,
 }
 
 // SAFETY: a block owns its memory; who shares one does not write to it any more.
@@ -58,26 +64,29 @@ unsafe impl Sync for Block {}
 impl Block {
     /// Zeroed memory.
     pub fn zeroed(size: usize) -> Result<Self> {
-        let layout = Layout::from_size_align(size.max(1), ALIGNMENT).map_err(|_| exhausted(size))?;
+        let padded = size.checked_add(ALIGNMENT).ok_or_else(|| exhausted(size))?;
+        let layout = Layout::from_size_align(padded, GIVEN_ALIGNMENT).map_err(|_| exhausted(size))?;
         // SAFETY: the layout's size is not zero.
-        let data = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| exhausted(size))?;
-        Ok(Self { data, layout })
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| exhausted(size))?;
+        Ok(Self { base, layout, size })
     }
 
     /// Its first byte.
     pub fn data(&self) -> *mut u8 {
-        self.data.as_ptr()
+        // At most `ALIGNMENT` bytes, by which the allocation is longer.
+        let base = self.base.as_ptr();
+        base.wrapping_add(base.addr().next_multiple_of(ALIGNMENT) - base.addr())
     }
 
     fn size(&self) -> usize {
-        self.layout.size()
+        self.size
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout, and freed once.
-        unsafe { dealloc(self.data.as_ptr(), self.layout) }
+        unsafe { dealloc(self.base.as_ptr(), self.layout) }
     }
 }
 

@@ -65,6 +65,12 @@ pub struct Made {
     pub constants: Vec<Vec<f32>>,
     /// Bytes of the planned buffer.
     pub planned: i64,
+    /// Named data: key and segment; there is one segment, number 0.
+    pub named: Vec<(&'static str, u32)>,
+    /// How many copies of the method there are, all of one name; 0 for one.
+    pub copies: usize,
+    /// Where the segment starts, and how many bytes more than there are it claims.
+    pub segment: (u64, u64),
 }
 
 type Builder<'a> = FlatBufferBuilder<'a>;
@@ -75,7 +81,7 @@ impl Made {
     pub fn bytes(&self) -> Vec<u8> {
         let mut b = Builder::new();
         let plan = self.plan(&mut b);
-        let plans = b.create_vector(&[plan]);
+        let plans = b.create_vector(&vec![plan; self.copies.max(1)]);
         let mut data = Vec::new();
         let mut offsets = vec![0];
         for constant in &self.constants {
@@ -83,8 +89,18 @@ impl Made {
             offsets.push(data.len() as u64);
             data.extend(constant.iter().flat_map(|v| v.to_le_bytes()));
         }
-        let segment =
-            fb::DataSegment::create(&mut b, &fb::DataSegmentArgs { offset: 0, size_: data.len() as u64 });
+        let (offset, more) = self.segment;
+        let size_ = (data.len() as u64).wrapping_add(more).wrapping_sub(offset);
+        let segment = fb::DataSegment::create(&mut b, &fb::DataSegmentArgs { offset, size_ });
+        let named: Vec<_> = self
+            .named
+            .iter()
+            .map(|(key, segment_index)| {
+                let key = Some(b.create_string(key));
+                fb::NamedData::create(&mut b, &fb::NamedDataArgs { key, segment_index: *segment_index })
+            })
+            .collect();
+        let named = b.create_vector(&named);
         let segments = b.create_vector(&[segment]);
         let offsets = b.create_vector(&offsets);
         let args = fb::SubsegmentOffsetsArgs { segment_index: 0, offsets: Some(offsets) };
@@ -93,6 +109,7 @@ impl Made {
             execution_plan: Some(plans),
             segments: Some(segments),
             constant_segment: Some(constants),
+            named_data: Some(named),
             ..fb::ProgramArgs::default()
         };
         let root = fb::Program::create(&mut b, &args);
