@@ -3,9 +3,9 @@
 //! [`op`] is the bridge to the C ABI, [`elements`] typed access to tensors, [`shape`] broadcasting, [`number`]
 //! PyTorch's type promotion, [`elementwise`] the engine of element-wise operators (whose [`function`]s it computes),
 //! [`reduction`] that of reductions, [`moves`] that of copies between [`strided`] views, [`fourier`] transforms of
-//! lines, and [`pool`] the process's threads. The operators stand in [`ops`], one file a family, each with the table that
-//! it registers. A static initialiser hands the tables to the runtime, so that linking or loading the library is all
-//! that a program does.
+//! lines, [`packed`] the copies of constants that call sites share, and [`pool`] the process's threads. The operators
+//! stand in [`ops`], one file a family, each with the table that it registers. A static initialiser hands the tables to
+//! the runtime, so that linking or loading the library is all that a program does.
 
 pub mod elements;
 pub mod elementwise;

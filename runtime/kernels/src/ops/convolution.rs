@@ -158,10 +158,12 @@ pub fn image(tensor: TensorRef<'_>) -> ([usize; 4], [usize; 4]) {
     (sizes, strides)
 }
 
-/// The order that a tensor's elements are in.
-fn layout(tensor: TensorRef<'_>) -> Layout {
-    match tensor.dim_order().last() {
-        Some(1) => Layout::ChannelsLast,
+/// The layout to pack weights in for an output.
+fn packing_layout(out: TensorRef<'_>) -> Layout {
+    match (out.dim_order().last(), image(out).0) {
+        // Of single pixels both layouts are one, and many channels of one pixel fill vectors better than the other way
+        // round.
+        (Some(1), _) | (_, [_, _, 1, 1]) => Layout::ChannelsLast,
         _ => Layout::ChannelsFirst,
     }
 }
@@ -240,11 +242,9 @@ pub struct Convolution {
     packed: Arc<Packed>,
 }
 
-impl Prepared for Convolution {
-    fn prepare(context: &mut Prepare, args: &Args<'_>) -> Result<Option<Self>> {
-        if !(1..OUT).all(|i| context.is_constant(i)) {
-            return Ok(None);
-        }
+impl Convolution {
+    /// Packs the weight and bias of a call, or finds them packed; none if the call has to do without.
+    fn pack(args: &Args<'_>, identity: impl Fn(usize) -> Option<[u64; 2]>) -> Result<Option<Self>> {
         let (weight, bias) = (args.tensor(1)?, args.optional_tensor(2)?);
         let dtype = weight.dtype()?;
         // What is wrong with the options is told by the run, if it ever comes.
@@ -253,10 +253,10 @@ impl Prepared for Convolution {
         if !matches!(dtype, Dtype::Float32 | Dtype::Float16 | Dtype::BFloat16) || !same_type {
             return Ok(None);
         }
-        let layout = layout(args.tensor(OUT)?);
+        let layout = packing_layout(args.tensor(OUT)?);
         let (_, weight_strides) = image(weight);
-        let key = context.identity(1).and_then(|weight| {
-            let bias = bias.map(|_| context.identity(2));
+        let key = identity(1).and_then(|weight| {
+            let bias = bias.map(|_| identity(2));
             let known = bias.is_none_or(|b| b.is_some());
             known.then_some(Key { weight, bias: bias.flatten(), geometry, layout, weight_strides })
         });
@@ -267,19 +267,28 @@ impl Prepared for Convolution {
             };
             if dtype == Dtype::Float32 { pack(items(weight)?) } else { pack(&to_f32(weight)?) }
         })?;
+        Ok(Some(Self { geometry, layout, dtype, packed }))
+    }
+}
+
+impl Prepared for Convolution {
+    fn prepare(context: &mut Prepare, args: &Args<'_>) -> Result<Option<Self>> {
+        if !(1..OUT).all(|i| context.is_constant(i)) {
+            return Ok(None);
+        }
+        let Some(site) = Self::pack(args, |argument| context.identity(argument))? else { return Ok(None) };
         context.release(1)?;
-        if bias.is_some() {
+        if !args.is_none(2)? {
             context.release(2)?;
         }
-        let input = args.tensor(0)?;
-        if let Ok((sizes, _, out)) = geometry.sizes(input) {
-            let mut need = packed.scratch_len(sizes, &ProcessPool::now())?;
-            if dtype != Dtype::Float32 {
+        if let Ok((sizes, _, out)) = site.geometry.sizes(args.tensor(0)?) {
+            let mut need = site.packed.scratch_len(sizes, &ProcessPool::now())?;
+            if site.dtype != Dtype::Float32 {
                 need += sizes.iter().product::<usize>() + out.iter().product::<usize>() + 64;
             }
             context.reserve::<f32>(need)?;
         }
-        Ok(Some(Self { geometry, layout, dtype, packed }))
+        Ok(Some(site))
     }
 
     fn run(state: Option<&Self>, context: &mut Context, args: &Args<'_>) -> Result<()> {
@@ -384,4 +393,205 @@ pub fn general<T: Item + Number>(
         general_conv(&pool, &geometry.params, weight, bias, &input, &mut output)
     }
     .map_err(invalid)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use crate::testing::{Tensor, ints};
+    use executorch_abi::value::et_value_t;
+    use std::ptr;
+
+    const FIRST: &[u8] = &[0, 1, 2, 3];
+    const LAST: &[u8] = &[0, 2, 3, 1];
+
+    /// A convolution of `[N, C, H, W]` by `[O, I, KH, KW]`.
+    struct Case {
+        input: [i32; 4],
+        weight: [i32; 4],
+        stride: [i64; 2],
+        padding: [i64; 2],
+        dilation: [i64; 2],
+        transposed: bool,
+        output_padding: [i64; 2],
+        groups: i64,
+    }
+
+    const PLAIN: Case = Case {
+        input: [2, 4, 7, 6],
+        weight: [6, 4, 3, 2],
+        stride: [1, 1],
+        padding: [0, 0],
+        dilation: [1, 1],
+        transposed: false,
+        output_padding: [0, 0],
+        groups: 1,
+    };
+
+    impl Case {
+        /// Height and width of the output, and its channels.
+        fn out(&self) -> [i32; 4] {
+            let size = |d: usize| {
+                let (i, k) = (i64::from(self.input[2 + d]), i64::from(self.weight[2 + d]));
+                let reach = self.dilation[d] * (k - 1) + 1;
+                let size = if self.transposed {
+                    (i - 1) * self.stride[d] - 2 * self.padding[d] + reach + self.output_padding[d]
+                } else {
+                    (i + 2 * self.padding[d] - reach) / self.stride[d] + 1
+                };
+                size as i32
+            };
+            let channels = if self.transposed { self.weight[1] * self.groups as i32 } else { self.weight[0] };
+            [self.input[0], channels, size(0), size(1)]
+        }
+
+        /// All outputs, each kernel element added where it belongs.
+        fn reference(&self, input: &[f64], weight: &[f64], bias: &[f64]) -> Vec<f64> {
+            let [n, c, h, w] = self.input.map(|s| s as usize);
+            let [_, inner, kh, kw] = self.weight.map(|s| s as usize);
+            let [_, outs, oh, ow] = self.out().map(|s| s as usize);
+            let mut out = vec![0.0; n * outs * oh * ow];
+            for (at, value) in out.iter_mut().enumerate() {
+                *value = bias[at / (oh * ow) % outs];
+            }
+            let (ins, per) = (c / self.groups as usize, outs / self.groups as usize);
+            for i in 0..n * c * h * w * per * kh * kw {
+                let (kx, ky, o) = (i % kw, i / kw % kh, i / (kw * kh) % per);
+                let place = i / (kw * kh * per);
+                let (channel, image) = (place / (h * w) % c, place / (c * h * w));
+                let (y, x) = ((place / w % h) as i64, (place % w) as i64);
+                let oc = channel / ins * per + o;
+                let at = |d: usize, p: i64, k: usize| {
+                    let offset = k as i64 * self.dilation[d];
+                    if self.transposed {
+                        return Some(p * self.stride[d] + offset - self.padding[d]);
+                    }
+                    let up = p + self.padding[d] - offset;
+                    (up % self.stride[d] == 0).then_some(up / self.stride[d]).filter(|_| up >= 0)
+                };
+                let (Some(oy), Some(ox)) = (at(0, y, ky), at(1, x, kx)) else { continue };
+                if oy < 0 || ox < 0 || oy >= oh as i64 || ox >= ow as i64 {
+                    continue;
+                }
+                let (a, b) = if self.transposed { (channel, o) } else { (oc, channel % ins) };
+                let factor = weight[((a * inner + b) * kh + ky) * kw + kx];
+                out[((image * outs + oc) * oh + oy as usize) * ow + ox as usize] += input[place] * factor;
+            }
+            out
+        }
+
+        /// Runs the call, packed for an output in the order `packed` if that is given, and checks its results.
+        fn check(&self, dtype: Dtype, input_order: &[u8], out_order: &[u8], packed: Option<&[u8]>) {
+            let value = |i: usize| ((i * 37 % 29) as f64 - 14.0) / 8.0;
+            let mut input = Tensor::new(dtype, &self.input, input_order, value);
+            let mut weight = Tensor::contiguous(dtype, &self.weight, |i| value(i + 5));
+            let out_sizes = self.out();
+            let mut bias = Tensor::contiguous(dtype, &out_sizes[1..2], |i| i as f64 / 4.0);
+            let want = self.reference(&input.values(), &weight.values(), &bias.values());
+            let mut out = Tensor::new(dtype, &out_sizes, out_order, |_| 77.0);
+            let mut other = Tensor::new(dtype, &out_sizes, packed.unwrap_or(FIRST), |_| 0.0);
+            let mut args = [
+                (&mut input).into(),
+                (&mut weight).into(),
+                (&mut bias).into(),
+                ints(&self.stride),
+                ints(&self.padding),
+                ints(&self.dilation),
+                et_value_t::bool(self.transposed),
+                ints(&self.output_padding),
+                et_value_t::int(self.groups),
+                (&mut other).into(),
+            ];
+            let run = |args: &mut [et_value_t], state: Option<&Convolution>| {
+                let pointers: Vec<_> = args.iter_mut().map(ptr::from_mut).collect();
+                // SAFETY: the values live as long as the call, as do the tensors among them.
+                let args = unsafe { Args::new(pointers.as_ptr(), pointers.len()) };
+                match state {
+                    None => Convolution::pack(&args, |_| None),
+                    state => Convolution::run(state, &mut Context::detached(), &args).map(|()| None),
+                }
+            };
+            if packed.is_some() {
+                let site = run(&mut args, None).unwrap().unwrap();
+                args[OUT] = (&mut out).into();
+                run(&mut args, Some(&site)).unwrap();
+            } else {
+                args[OUT] = (&mut out).into();
+                let pointers: Vec<_> = args.iter_mut().map(ptr::from_mut).collect();
+                // SAFETY: as above.
+                run_unprepared(&unsafe { Args::new(pointers.as_ptr(), pointers.len()) }).unwrap();
+            }
+            let rounding = match dtype {
+                Dtype::Float16 => 1e-3,
+                Dtype::BFloat16 => 8e-3,
+                _ => 1e-5,
+            };
+            for (i, (got, want)) in out.values().into_iter().zip(want).enumerate() {
+                let close = (got - want).abs() <= rounding * want.abs().max(1.0);
+                assert!(close, "{dtype} {input_order:?} {out_order:?}: element {i} is {got}, not {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn packed_and_general_calls_are_right_in_every_layout() {
+        let cases = [
+            PLAIN,
+            Case { stride: [2, 3], padding: [1, 2], dilation: [2, 1], ..PLAIN },
+            Case { weight: [6, 2, 3, 3], groups: 2, padding: [1, 1], ..PLAIN },
+            Case { weight: [8, 1, 3, 3], groups: 4, padding: [1, 1], stride: [2, 2], ..PLAIN },
+            Case { weight: [5, 4, 1, 1], ..PLAIN },
+            Case { weight: [5, 4, 7, 6], ..PLAIN },
+            Case { weight: [4, 3, 3, 2], transposed: true, stride: [2, 3], output_padding: [1, 2], ..PLAIN },
+            Case { weight: [4, 2, 2, 3], transposed: true, groups: 2, padding: [1, 1], ..PLAIN },
+            Case { input: [0, 4, 7, 6], ..PLAIN },
+        ];
+        for case in &cases {
+            for (dtype, orders) in [
+                (Dtype::Float32, &[(FIRST, FIRST), (LAST, LAST), (FIRST, LAST), (LAST, FIRST)][..]),
+                (Dtype::Float16, &[(FIRST, FIRST), (LAST, LAST)]),
+                (Dtype::BFloat16, &[(FIRST, LAST)]),
+            ] {
+                for &(input, out) in orders {
+                    case.check(dtype, input, out, None);
+                    case.check(dtype, input, out, Some(out));
+                }
+            }
+            // The output is in another order than the one packed for.
+            case.check(Dtype::Float32, FIRST, LAST, Some(FIRST));
+            case.check(Dtype::Float16, LAST, FIRST, Some(LAST));
+            case.check(Dtype::Float32, FIRST, &[2, 0, 3, 1], Some(FIRST));
+            case.check(Dtype::Float64, LAST, LAST, None);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let mut tensors = [[1, 3, 5, 5], [2, 4, 3, 3], [1, 2, 3, 3]]
+            .map(|sizes| Tensor::contiguous(Dtype::Float32, &sizes, |_| 0.0));
+        let [input, weight, out] = &mut tensors;
+        let (one, none) = ([1_i64, 1], [0_i64, 0]);
+        let call = |padding: &[i64], args: [&mut Tensor; 3]| {
+            let [input, weight, out] = args;
+            let mut args = [
+                input.into(),
+                weight.into(),
+                et_value_t::NONE,
+                ints(&one),
+                ints(padding),
+                ints(&one),
+                et_value_t::bool(false),
+                ints(&none),
+                et_value_t::int(1),
+                out.into(),
+            ];
+            let pointers: Vec<_> = args.iter_mut().map(ptr::from_mut).collect();
+            // SAFETY: the values live as long as the call, as do the tensors among them.
+            run_unprepared(&unsafe { Args::new(pointers.as_ptr(), pointers.len()) }).unwrap_err().message
+        };
+        assert!(call(&none, [input, weight, out]).contains("should have 4 channels"));
+        assert!(call(&[-1, 0], [input, weight, out]).contains("values of 0 or more"));
+        assert!(call(&[0, 0, 0], [input, weight, out]).contains("expected 1 value or 2"));
+    }
 }

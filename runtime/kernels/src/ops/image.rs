@@ -397,3 +397,109 @@ pub fn is_whole<T: Item>() -> bool {
 pub fn rounded<T: Item, C: Coordinate>(sum: C, whole: bool) -> T {
     if whole { (sum + C::of(0.5)).floor().cast() } else { sum.cast() }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use crate::testing::{Tensor, call, ints};
+    use executorch_abi::Dtype;
+    use executorch_abi::value::*;
+
+    fn value(i: usize) -> f64 {
+        ((i * 7) % 11) as f64 - 3.0
+    }
+
+    fn doubles(list: &[f64]) -> et_value_t {
+        let list = et_double_list_t { data: list.as_ptr(), length: list.len() };
+        et_value_t { payload: et_payload_t { as_double_list: list }, tag: ET_TAG_LIST_DOUBLE, reserved: 0 }
+    }
+
+    #[track_caller]
+    fn check(name: &str, args: &mut [et_value_t], out: &Tensor, want: &[f64]) {
+        call(name, args).unwrap();
+        for (i, (got, want)) in out.values().into_iter().zip(want).enumerate() {
+            assert!((got - want).abs() < 2e-5, "{name}: element {i} is {got}, not {want}");
+        }
+    }
+
+    // The expected values are PyTorch's.
+
+    #[test]
+    fn antialiasing_is_pytorch_s() {
+        let name = "aten::_upsample_bilinear2d_aa.out";
+        let none = et_value_t::NONE;
+        let aligned =
+            [1.88889, 3.22222, 1.74667, 1.68, 2.54815, 2.4, 1.96296, 1.66667, 2.25778, 1.45778, 2.12222, 3.4];
+        let scaled = [
+            1.44156, 2.78409, 0.91775, 2.07576, 2.03084, 1.58097, 2.44156, 1.14123, 1.91775, 1.75631,
+            2.51299, 2.58097,
+        ];
+        for order in [[0, 1, 2, 3], [0, 2, 3, 1]] {
+            let mut x = Tensor::new(Dtype::Float32, &[1, 2, 6, 5], &order, value);
+            let mut out = Tensor::new(Dtype::Float32, &[1, 2, 3, 2], &order, |_| 0.0);
+            let (size, to) = (ints(&[3, 2]), et_value_t::from(&mut out));
+            check(name, &mut [(&mut x).into(), size, et_value_t::bool(true), none, none, to], &out, &aligned);
+            let factors = [et_value_t::double(0.6), et_value_t::double(0.45)];
+            let mut args =
+                [(&mut x).into(), size, et_value_t::bool(false), factors[0], factors[1], (&mut out).into()];
+            check(name, &mut args, &out, &scaled);
+        }
+    }
+
+    #[test]
+    fn factors_and_whole_numbers_are_as_in_pytorch() {
+        let none = et_value_t::NONE;
+        // The corner of a larger image.
+        let value = |i: usize| value(i % 3 + i / 3 * 5);
+        let mut x = Tensor::contiguous(Dtype::Float32, &[1, 1, 2, 3], value);
+        let mut out = Tensor::contiguous(Dtype::Float32, &[1, 1, 3, 5], |_| 0.0);
+        let want = [-3.0, 0.5, 4.0, 2.0, 0.0, -2.0, 1.5, 5.0, 3.0, 1.0, -1.0, 2.5, 6.0, 4.0, 2.0];
+        let name = "aten::upsample_bilinear2d.vec_out";
+        let size = ints(&[3, 5]);
+        let mut args = [(&mut x).into(), size, et_value_t::bool(true), none, (&mut out).into()];
+        check(name, &mut args, &out, &want);
+        // Both or none of the two ways to tell the size.
+        let mut args = [(&mut x).into(), none, et_value_t::bool(true), none, (&mut out).into()];
+        assert!(call(name, &mut args).unwrap_err().message.contains("should be given"));
+
+        let mut out = Tensor::contiguous(Dtype::Float32, &[1, 1, 3, 1], |_| 0.0);
+        let factors = doubles(&[1.7, 0.6]);
+        let mut args = [(&mut x).into(), none, et_value_t::bool(false), factors, (&mut out).into()];
+        check(name, &mut args, &out, &[-0.66667, 0.09804, 1.27451]);
+
+        let mut out = Tensor::contiguous(Dtype::Float32, &[1, 1, 5, 4], |_| 0.0);
+        let rows = [[-3.0, -3.0, 4.0, 0.0], [-1.0, -1.0, 6.0, 2.0]];
+        let want = [rows[0], rows[0], rows[0], rows[1], rows[1]].concat();
+        let mut args = [(&mut x).into(), none, doubles(&[2.6, 1.4]), (&mut out).into()];
+        check("aten::upsample_nearest2d.vec_out", &mut args, &out, &want);
+
+        let mut x = Tensor::contiguous(Dtype::UInt8, &[1, 1, 2, 3], |i| value(i) * 20.0 + 90.0);
+        let mut out = Tensor::contiguous(Dtype::UInt8, &[1, 1, 3, 4], |_| 0.0);
+        let want = [30, 118, 140, 90, 50, 138, 160, 110, 70, 158, 180, 130].map(f64::from);
+        let size = ints(&[3, 4]);
+        let mut args = [(&mut x).into(), size, et_value_t::bool(false), none, (&mut out).into()];
+        check(name, &mut args, &out, &want);
+    }
+
+    #[test]
+    fn bicubic_sampling_is_pytorch_s() {
+        let places = [-1.2, -0.4, 0.3, 0.9, 1.3, -1.6, 0.05, 0.0, -0.7, 2.2, 0.999, -1.0];
+        let want = [
+            [0.0, 4.06094, 0.0, 6.14062, 0.0, 0.37435],
+            [-0.162, 3.22884, -0.08213, 6.15911, 0.0, 3.01051],
+            [-0.316, 4.88731, 3.0, 6.14062, 6.23437, 2.33847],
+            [-0.162, 2.8673, 2.712, 6.15911, 4.984, 3.00603],
+            [-0.316, 4.93531, 4.04203, 6.14062, -0.18827, 1.48831],
+            [0.312, 3.07823, 1.59413, 6.15911, -1.916, 3.00006],
+        ];
+        for (i, want) in want.iter().enumerate() {
+            let mut x = Tensor::contiguous(Dtype::Float32, &[1, 1, 6, 5], value);
+            let mut grid = Tensor::contiguous(Dtype::Float32, &[1, 2, 3, 2], |i| places[i]);
+            let mut out = Tensor::contiguous(Dtype::Float32, &[1, 1, 2, 3], |_| 0.0);
+            let modes = [et_value_t::int(2), et_value_t::int(i as i64 / 2), et_value_t::bool(i % 2 == 1)];
+            let mut args =
+                [(&mut x).into(), (&mut grid).into(), modes[0], modes[1], modes[2], (&mut out).into()];
+            check("aten::grid_sampler_2d.out", &mut args, &out, want);
+        }
+    }
+}

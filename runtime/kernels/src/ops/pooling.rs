@@ -462,3 +462,81 @@ fn means_of<T: Item<Acc: Mean>>(
 fn mean<T: Item<Acc: Mean>>(sum: T::Acc, elements: usize, divisor: i64) -> T {
     if elements == 0 { T::default() } else { sum.over(divisor).cast() }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use crate::testing::{Tensor, call, ints};
+    use executorch_abi::Dtype;
+    use executorch_abi::value::et_value_t;
+
+    #[test]
+    fn maxima_are_those_of_a_plain_loop() {
+        let (h, w, kernel, stride, padding) = (9_i64, 140_i64, [3_i64, 2], [2_i64, 1], [1_i64, 1]);
+        let (oh, ow) = ((h + 2 - 3) / 2 + 1, w + 2 - 2 + 1);
+        for order in [[0, 1, 2, 3], [0, 2, 3, 1]] {
+            for dtype in [Dtype::Float32, Dtype::Int32, Dtype::BFloat16] {
+                // Few values, so that many are equal, and in floats a NaN.
+                let value = move |i: usize| if i == 700 { f64::NAN } else { (i * 31 % 7) as f64 - 9.0 };
+                let sizes = [2, 3, h as i32, w as i32];
+                let mut input = Tensor::new(dtype, &sizes, &order, value);
+                let data = input.values();
+                let out_sizes = [2, 3, oh as i32, ow as i32];
+                let mut out = Tensor::new(dtype, &out_sizes, &order, |_| 0.0);
+                let mut places = Tensor::new(Dtype::Int64, &out_sizes, &order, |_| 0.0);
+                let mut args = [
+                    (&mut input).into(),
+                    ints(&kernel),
+                    ints(&stride),
+                    ints(&padding),
+                    ints(&[1]),
+                    et_value_t::bool(false),
+                    (&mut out).into(),
+                    (&mut places).into(),
+                ];
+                call("aten::max_pool2d_with_indices.out", &mut args).unwrap();
+                let (out, places) = (out.values(), places.values());
+                for at in 0..(6 * oh * ow) as usize {
+                    let plane = at as i64 / (oh * ow);
+                    let (y, x) = (at as i64 / ow % oh * 2 - 1, at as i64 % ow - 1);
+                    let (mut best, mut place) = (f64::NEG_INFINITY, -1);
+                    for (ky, kx) in (0..3).flat_map(|ky| (0..2).map(move |kx| (ky, kx))) {
+                        let (y, x) = (y + ky, x + kx);
+                        if y < 0 || x < 0 || y >= h || x >= w {
+                            continue;
+                        }
+                        let value = data[(plane * h * w + y * w + x) as usize];
+                        if value > best || value.is_nan() {
+                            (best, place) = (value, y * w + x);
+                        }
+                    }
+                    assert!(out[at] == best || (out[at].is_nan() && best.is_nan()), "{dtype} {at}");
+                    assert_eq!(places[at], place as f64, "{dtype} {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let mut input = Tensor::contiguous(Dtype::Float32, &[1, 4, 4], |_| 0.0);
+        let mut out = Tensor::contiguous(Dtype::Float32, &[1, 2, 2], |_| 0.0);
+        let mut mean = |kernel: &[i64], padding: &[i64]| {
+            let mut args = [
+                (&mut input).into(),
+                ints(kernel),
+                ints(&[]),
+                ints(padding),
+                et_value_t::bool(false),
+                et_value_t::bool(true),
+                et_value_t::NONE,
+                (&mut out).into(),
+            ];
+            call("aten::avg_pool2d.out", &mut args).map_err(|e| e.message)
+        };
+        assert!(mean(&[2], &[0]).is_ok());
+        assert!(mean(&[2], &[2]).unwrap_err().contains("more than half"));
+        assert!(mean(&[5], &[0]).unwrap_err().contains("does not fit"));
+        assert!(mean(&[0], &[0]).unwrap_err().contains("at least 1"));
+    }
+}

@@ -307,6 +307,34 @@ type Key = ([u64; 2], [usize; 2], bool);
 static SINGLE: Cache<Key, PackedB<f32>> = Cache::new();
 static DOUBLE: Cache<Key, PackedB<f64>> = Cache::new();
 
+impl Right {
+    /// Packs the right operand of a call, or finds it packed by its identity; none if the call has to do without.
+    fn pack<'a, F: Form>(
+        args: &Args<'a>,
+        identity: Option<[u64; 2]>,
+    ) -> Result<Option<(Self, Operands<'a>)>> {
+        // What is wrong with the arguments is told by the run, if it ever comes.
+        let Ok((call, _)) = Operands::of::<F>(args) else { return Ok(None) };
+        let key = identity.map(|id| (id, [call.k, call.n], call.transposed));
+        let right = match call.b.dtype()? {
+            Dtype::Float32 => Self::Single(SINGLE.get(key, || pack(call.right::<f32>()?))?),
+            Dtype::Float64 => Self::Double(DOUBLE.get(key, || pack(call.right::<f64>()?))?),
+            dtype @ (Dtype::Float16 | Dtype::BFloat16) => {
+                let packed = SINGLE.get(key, || {
+                    let mut wide = vec![0.0; call.b.numel()];
+                    widen(call.b, &mut wide)?;
+                    let (rows, cols) = if call.transposed { (call.n, call.k) } else { (call.k, call.n) };
+                    let view = Matrix::row_major(&wide, rows, cols).map_err(gemm_error)?;
+                    pack(if call.transposed { view.transposed() } else { view })
+                })?;
+                Self::Widened(dtype, packed)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some((right, call)))
+    }
+}
+
 /// A call site whose right operand is constant.
 struct Site<F> {
     right: Right,
@@ -319,24 +347,7 @@ impl<F: Form> Prepared for Site<F> {
         if !context.is_constant(at) {
             return Ok(None);
         }
-        // What is wrong with the arguments is told by the run, if it ever comes.
-        let Ok((call, _)) = Operands::of::<F>(args) else { return Ok(None) };
-        let key = context.identity(at).map(|id| (id, [call.k, call.n], call.transposed));
-        let right = match call.b.dtype()? {
-            Dtype::Float32 => Right::Single(SINGLE.get(key, || pack(call.right::<f32>()?))?),
-            Dtype::Float64 => Right::Double(DOUBLE.get(key, || pack(call.right::<f64>()?))?),
-            dtype @ (Dtype::Float16 | Dtype::BFloat16) => {
-                let packed = SINGLE.get(key, || {
-                    let mut wide = vec![0.0; call.b.numel()];
-                    widen(call.b, &mut wide)?;
-                    let (rows, cols) = if call.transposed { (call.n, call.k) } else { (call.k, call.n) };
-                    let view = Matrix::row_major(&wide, rows, cols).map_err(gemm_error)?;
-                    pack(if call.transposed { view.transposed() } else { view })
-                })?;
-                Right::Widened(dtype, packed)
-            }
-            _ => return Ok(None),
-        };
+        let Some((right, call)) = Right::pack::<F>(args, context.identity(at))? else { return Ok(None) };
         context.release(at)?;
         let [m, n, k] = [call.m, call.n, call.k];
         match &right {
@@ -446,4 +457,97 @@ fn batched_general<T: Item + Number>(
         general_product(&ProcessPool::now(), &x, &y, T::ONE, None, out).map_err(gemm_error)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use crate::testing::Tensor;
+    use executorch_abi::value::et_value_t;
+    use std::ptr;
+
+    fn with_args<T>(args: &mut [et_value_t], body: impl FnOnce(&Args<'_>) -> T) -> T {
+        let pointers: Vec<_> = args.iter_mut().map(ptr::from_mut).collect();
+        // SAFETY: the values live as long as the call, as do the tensors among them.
+        body(&unsafe { Args::new(pointers.as_ptr(), pointers.len()) })
+    }
+
+    /// Runs a call with and without a packed right operand.
+    fn both<F: Form>(args: &mut [et_value_t], mut check: impl FnMut()) {
+        let right =
+            with_args(args, |args| Right::pack::<F>(args, None).unwrap().map(|(right, _)| right)).unwrap();
+        let site = Site::<F> { right, form: PhantomData };
+        for state in [None, Some(&site)] {
+            with_args(args, |args| Site::<F>::run(state, &mut Context::detached(), args)).unwrap();
+            check();
+        }
+    }
+
+    #[test]
+    fn packed_and_plain_products_are_right() {
+        let value = |i: usize| ((i * 37 % 29) as f64 - 14.0) / 8.0;
+        let (beta, alpha) = (-0.5, 1.5);
+        for (dtype, rounding) in
+            [(Dtype::Float32, 1e-5), (Dtype::Float64, 1e-12), (Dtype::Float16, 2e-3), (Dtype::BFloat16, 1e-2)]
+        {
+            for (m, n, k) in [(1, 40, 33), (3, 5, 1), (9, 70, 64), (2, 3, 0), (0, 4, 4)] {
+                let mut a = Tensor::contiguous(dtype, &[m, k], value);
+                let mut b = Tensor::contiguous(dtype, &[k, n], |i| value(i + 3));
+                let mut weight = Tensor::contiguous(dtype, &[n, k], |i| {
+                    let (row, col) = (i / k as usize, i % k as usize);
+                    value(col * n as usize + row + 3)
+                });
+                let mut added = Tensor::contiguous(dtype, &[n], |i| value(i + 7));
+                let mut out = Tensor::contiguous(dtype, &[m, n], |_| 77.0);
+                let (av, bv, dv) = (a.values(), b.values(), added.values());
+                let (n, k) = (n as usize, k as usize);
+                let product =
+                    |at: usize| -> f64 { (0..k).map(|j| av[at / n * k + j] * bv[j * n + at % n]).sum() };
+                let check = |out: *const Tensor, want: &dyn Fn(usize) -> f64| {
+                    // SAFETY: the tensor is alive, and no call writes it now.
+                    for (i, got) in unsafe { &*out }.values().into_iter().enumerate() {
+                        let want = want(i);
+                        let close = (got - want).abs() <= rounding * want.abs().max(1.0);
+                        assert!(close, "{dtype} {m}x{n}x{k}: element {i} is {got}, not {want}");
+                    }
+                };
+                let target = &raw const out;
+                let result = et_value_t::from(&mut out);
+                both::<Mm>(&mut [(&mut a).into(), (&mut b).into(), result], || check(target, &product));
+                let mut args = [
+                    (&mut added).into(),
+                    (&mut a).into(),
+                    (&mut b).into(),
+                    et_value_t::double(beta),
+                    et_value_t::double(alpha),
+                    result,
+                ];
+                both::<Addmm>(&mut args, || check(target, &|i| alpha * product(i) + beta * dv[i % n]));
+                let mut args = [(&mut a).into(), (&mut weight).into(), (&mut added).into(), result];
+                both::<Linear>(&mut args, || check(target, &|i| product(i) + dv[i % n]));
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let tensor = |dtype, sizes: &[i32]| Tensor::contiguous(dtype, sizes, |_| 1.0);
+        let (mut a, mut b) = (tensor(Dtype::Float32, &[2, 3]), tensor(Dtype::Float32, &[4, 5]));
+        let mut out = tensor(Dtype::Float32, &[2, 5]);
+        let run = |args: &mut [et_value_t]| {
+            with_args(args, |args| Site::<Mm>::run(None, &mut Context::detached(), args)).unwrap_err().message
+        };
+        assert!(run(&mut [(&mut a).into(), (&mut b).into(), (&mut out).into()]).contains("have no product"));
+        let mut b = tensor(Dtype::Int64, &[3, 5]);
+        assert!(
+            run(&mut [(&mut a).into(), (&mut b).into(), (&mut out).into()]).contains("the right operand")
+        );
+        let (mut a, mut b) = (tensor(Dtype::Int64, &[2, 3]), tensor(Dtype::Int64, &[3, 5]));
+        let (mut added, mut out) = (tensor(Dtype::Int64, &[5]), tensor(Dtype::Int64, &[2, 5]));
+        let (one, half) = (et_value_t::int(1), et_value_t::double(0.5));
+        let mut args = [(&mut added).into(), (&mut a).into(), (&mut b).into(), one, half, (&mut out).into()];
+        let error = with_args(&mut args, |args| Site::<Addmm>::run(None, &mut Context::detached(), args));
+        assert!(error.unwrap_err().message.contains("should be integers"));
+    }
 }

@@ -51,6 +51,7 @@ impl Source<'_> {
     pub(crate) unsafe fn panels(&self, pixels: Range<usize>, lanes: usize, mut to: *mut f32) {
         debug_assert!(lanes <= MAX_LANES);
         let p = self.params;
+        let taps = p.kernel[0] * p.kernel[1];
         for first in pixels.clone().step_by(lanes) {
             let mut runs = [Run::default(); MAX_LANES];
             let mut count = 0;
@@ -62,33 +63,32 @@ impl Source<'_> {
                 count += 1;
                 lane += len;
             }
-            let runs = &runs[..count];
-            for channel in 0..self.channels {
-                let plane = self.data.wrapping_add(channel * self.strides[0]);
-                for ky in 0..p.kernel[0] {
-                    for kx in 0..p.kernel[1] {
-                        // SAFETY: this row of the panel lies in `to` by the caller's promise.
-                        unsafe {
-                            for run in runs {
-                                self.panel_run(plane, run, ky * p.dilation[0], kx * p.dilation[1], to);
-                            }
-                            for lane in last..lanes {
-                                *to.add(lane) = 0.0;
-                            }
-                            to = to.add(lanes);
+            // SAFETY: the panel lies in `to` by the caller's promise; the runs cover its lanes up to `last`.
+            unsafe {
+                for run in &runs[..count] {
+                    for ky in 0..p.kernel[0] {
+                        for kx in 0..p.kernel[1] {
+                            let to = to.add((ky * p.kernel[1] + kx) * lanes + run.lane);
+                            self.panel_run(run, ky * p.dilation[0], kx * p.dilation[1], to, taps * lanes);
                         }
                     }
                 }
+                for row in 0..taps * self.channels {
+                    for lane in last..lanes {
+                        *to.add(row * lanes + lane) = 0.0;
+                    }
+                }
+                to = to.add(taps * self.channels * lanes);
             }
         }
     }
 
-    /// One run of one row of a panel: what lies `dy`, `dx` from the start of each patch.
+    /// One run of the rows of a panel that hold what lies `dy`, `dx` from the start of each patch, for all channels.
     ///
     /// # Safety
-    /// As [`Source::panels`]; `to` is the row.
+    /// As [`Source::panels`]; `to` is the run's place in the first channel's row, the next one's is `pitch` on.
     #[inline]
-    unsafe fn panel_run(&self, plane: *const f32, run: &Run, dy: usize, dx: usize, to: *mut f32) {
+    unsafe fn panel_run(&self, run: &Run, dy: usize, dx: usize, to: *mut f32, pitch: usize) {
         let p = self.params;
         let [[top, _], [left, _]] = p.padding;
         let y = (run.y * p.stride[0] + dy).wrapping_sub(top);
@@ -99,25 +99,28 @@ impl Source<'_> {
             xs.start..xs.start
         };
         let step = p.stride[1] * self.strides[2];
-        // SAFETY: `valid` keeps every read inside the image, and lanes are inside the row.
-        unsafe {
-            let to = to.add(run.lane);
-            for x in xs.start..inside.start {
-                *to.add(x - xs.start) = 0.0;
-            }
-            if !inside.is_empty() {
-                let x = inside.start * p.stride[1] + dx - left;
-                let from = plane.add(y * self.strides[1] + x * self.strides[2]);
-                let to = to.add(inside.start - xs.start);
-                match step {
-                    1 => copy(from, to, inside.len()),
-                    // A constant step lets the compiler use shuffles.
-                    2 => (0..inside.len()).for_each(|i| *to.add(i) = *from.add(2 * i)),
-                    _ => (0..inside.len()).for_each(|i| *to.add(i) = *from.add(step * i)),
+        let (before, len) = (inside.start - xs.start, inside.len());
+        let from = if len == 0 {
+            self.data
+        } else {
+            let x = inside.start * p.stride[1] + dx - left;
+            self.data.wrapping_add(y * self.strides[1] + x * self.strides[2])
+        };
+        for channel in 0..self.channels {
+            // SAFETY: `valid` keeps every read inside the image, and lanes are inside the row.
+            unsafe {
+                let from = from.wrapping_add(channel * self.strides[0]);
+                let to = to.add(channel * pitch);
+                for lane in (0..before).chain(before + len..run.len) {
+                    *to.add(lane) = 0.0;
                 }
-            }
-            for x in inside.end..xs.end {
-                *to.add(x - xs.start) = 0.0;
+                let to = to.add(before);
+                match step {
+                    1 => copy(from, to, len),
+                    // A constant step lets the compiler use shuffles.
+                    2 => (0..len).for_each(|i| *to.add(i) = *from.add(2 * i)),
+                    _ => (0..len).for_each(|i| *to.add(i) = *from.add(step * i)),
+                }
             }
         }
     }
@@ -199,6 +202,7 @@ pub(super) unsafe fn copy(from: *const f32, to: *mut f32, n: usize) {
     // SAFETY: as the caller promises; every block lies in `0..n`.
     unsafe {
         match n {
+            32 => block::<32>(from, to, 0),
             64.. => std::ptr::copy_nonoverlapping(from, to, n),
             8.. => {
                 let mut at = 0;
