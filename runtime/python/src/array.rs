@@ -170,7 +170,7 @@ impl Array {
         let py = object.py();
         let (kind, id): (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
         if !(dlpack::Device { kind, id }).is_host() {
-            return Err(device(&format!("DLPack's device ({kind}, {id})")));
+            return Err(device(&format!("({kind}, {id}) of DLPack")));
         }
         let arguments = PyDict::new(py);
         arguments.set_item(intern!(py, "max_version"), (1, 0))?;
@@ -343,7 +343,8 @@ fn is_complex(dtype: Dtype) -> bool {
 
 fn device(found: &str) -> PyErr {
     bad_value(format!(
-        "expected memory of the CPU, found {found}; copy it there first, for example with .cpu()"
+        "expected memory of the CPU, but the array is on device {found}: only CPU and CUDA tensors can be inputs, the \
+         latter where a program plans an input on the GPU; copy it, for example with .cpu()"
     ))
 }
 

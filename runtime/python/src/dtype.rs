@@ -80,6 +80,32 @@ pub fn from_name(name: &str) -> PyResult<Dtype> {
     })
 }
 
+/// The name in PyTorch's `ScalarType`, which upstream's representations show.
+pub fn scalar_type(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::UInt8 => "Byte",
+        Dtype::Int8 => "Char",
+        Dtype::Int16 => "Short",
+        Dtype::Int32 => "Int",
+        Dtype::Int64 => "Long",
+        Dtype::Float16 => "Half",
+        Dtype::Float32 => "Float",
+        Dtype::Float64 => "Double",
+        Dtype::Complex32 => "ComplexHalf",
+        Dtype::Complex64 => "ComplexFloat",
+        Dtype::Complex128 => "ComplexDouble",
+        Dtype::Bool => "Bool",
+        Dtype::QInt8 => "QInt8",
+        Dtype::QUInt8 => "QUInt8",
+        Dtype::QInt32 => "QInt32",
+        Dtype::BFloat16 => "BFloat16",
+        Dtype::UInt16 => "UInt16",
+        Dtype::UInt32 => "UInt32",
+        Dtype::UInt64 => "UInt64",
+        other => other.name(),
+    }
+}
+
 /// The element type of a character of `struct` that `memoryview.format` may hold.
 pub fn from_format(format: &str) -> Option<Dtype> {
     Some(match format.trim_start_matches(['@', '=', '<']) {

@@ -49,6 +49,12 @@ pub fn bad_type(message: impl Into<String>) -> PyErr {
     raise(Error::new(ET_ERROR_INVALID_TYPE, message))
 }
 
+/// An index past the end: an `IndexError` that is a `RuntimeError` too.
+pub fn past_end(what: &str, index: usize, owner: &str, count: usize) -> PyErr {
+    let message = format!("{what} {index} does not exist: the {owner} has {count}");
+    raise_as("OutOfRangeError", Error::new(ET_ERROR_INVALID_ARGUMENT, message))
+}
+
 /// A call that the object's state does not allow.
 pub fn bad_state(message: impl Into<String>) -> PyErr {
     raise(Error::new(ET_ERROR_INVALID_STATE, message))

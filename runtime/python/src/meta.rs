@@ -1,8 +1,8 @@
 //! `MethodMeta` and `TensorInfo`, as upstream's bindings have them.
 
-use crate::errors::OrRaise;
+use crate::dtype;
+use crate::errors::{OrRaise, past_end};
 use executorch_client::{self as client, Kind};
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -28,7 +28,7 @@ fn within(index: usize, count: usize, what: &str) -> PyResult<()> {
     if index < count {
         return Ok(());
     }
-    Err(PyIndexError::new_err(format!("{what} {index} does not exist: the method has {count}")))
+    Err(past_end(what, index, "method", count))
 }
 
 fn shown(
@@ -155,11 +155,10 @@ impl TensorInfo {
     fn __repr__(&self) -> String {
         let info = &self.inner;
         let flag = |value| if value { "True" } else { "False" };
-        let dynamic = if info.is_dynamic { ", is_dynamic=True" } else { "" };
         format!(
-            "TensorInfo(sizes={:?}, dtype={}, is_memory_planned={}, nbytes={}{dynamic})",
+            "TensorInfo(sizes={:?}, dtype={}, is_memory_planned={}, nbytes={})",
             info.layout.sizes(),
-            info.layout.dtype(),
+            dtype::scalar_type(info.layout.dtype()),
             flag(info.is_memory_planned),
             info.layout.nbytes()
         )

@@ -1,12 +1,11 @@
 //! The classes and functions of upstream's `portable_lib`.
 
-use crate::errors::{OrRaise, bad_state, raise_as};
+use crate::errors::{OrRaise, bad_state, past_end, raise_as};
 use crate::foreign::{Flavor, torch};
 use crate::meta::MethodMeta;
 use crate::method::{Fallback, Shared};
 use crate::output;
 use crate::source::{Bytes, Loaded, check_options, no_etdump};
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::collections::HashMap;
@@ -17,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[pyclass(frozen, module = "executorch_runtime.portable_lib", weakref)]
 pub struct ExecuTorchModule {
     loaded: Loaded,
+    /// Why the external data could not be loaded: told when a method is, as upstream does.
+    data_failure: Option<PyErr>,
     methods: Mutex<HashMap<String, Arc<Shared>>>,
 }
 
@@ -39,8 +40,14 @@ fn meta(loaded: &Loaded, name: &str) -> PyResult<MethodMeta> {
 }
 
 impl ExecuTorchModule {
-    fn new(loaded: Loaded) -> Self {
-        Self { loaded, methods: Mutex::default() }
+    fn new(py: Python<'_>, program: Bytes, data: Option<Bytes>) -> PyResult<Self> {
+        let mut loaded = Loaded::new(py, program, None)?;
+        let mut data_failure = None;
+        match data.map(|data| data.data_map(py)).transpose() {
+            Ok(data) => loaded.data = data,
+            Err(failure) => data_failure = Some(failure),
+        }
+        Ok(Self { loaded, data_failure, methods: Mutex::default() })
     }
 
     fn method(&self, py: Python<'_>, name: &str) -> PyResult<Arc<Shared>> {
@@ -50,6 +57,9 @@ impl ExecuTorchModule {
         };
         if let Some(method) = cached() {
             return Ok(method);
+        }
+        if let Some(failure) = &self.data_failure {
+            return Err(failure.clone_ref(py));
         }
         let method = Shared::load(py, &self.loaded.program, self.loaded.data.as_ref(), name)?;
         let mut methods = self.methods.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,12 +140,8 @@ impl ExecuTorchProgram {
     /// The name of method number `method_index`. IndexError past the end.
     fn get_method_name(&self, method_index: usize) -> PyResult<String> {
         let methods = self.loaded.program.methods();
-        methods.get(method_index).map(|meta| meta.name()).ok_or_else(|| {
-            PyIndexError::new_err(format!(
-                "method {method_index} does not exist: the program has {}",
-                methods.len()
-            ))
-        })
+        let found = methods.get(method_index).map(|meta| meta.name());
+        found.ok_or_else(|| past_end("method", method_index, "program", methods.len()))
     }
 
     /// Loads a method, a new one each time.
@@ -235,7 +241,7 @@ fn _load_for_executorch(
     let py = program_path.py();
     check_options(py, program_verification, enable_etdump)?;
     let data = data_path.map(Bytes::path).transpose()?;
-    Loaded::new(py, Bytes::path(program_path)?, data).map(ExecuTorchModule::new)
+    ExecuTorchModule::new(py, Bytes::path(program_path)?, data)
 }
 
 /// Loads a module from bytes.
@@ -254,7 +260,7 @@ fn _load_for_executorch_from_buffer(
     let py = buffer.py();
     check_options(py, program_verification, enable_etdump)?;
     let data = data_map_buffer.map(Bytes::buffer).transpose()?;
-    Loaded::new(py, Bytes::buffer(buffer)?, data).map(ExecuTorchModule::new)
+    ExecuTorchModule::new(py, Bytes::buffer(buffer)?, data)
 }
 
 /// Loads a program from a file.

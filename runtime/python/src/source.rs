@@ -23,10 +23,7 @@ impl Loaded {
     /// Loads both while other Python threads run.
     pub fn new(py: Python<'_>, program: Bytes, data: Option<Bytes>) -> PyResult<Self> {
         components::ensure(py)?;
-        let data = match data {
-            Some(data) => Some(data.load(py, DataMap::load)?),
-            None => None,
-        };
+        let data = data.map(|data| data.data_map(py)).transpose()?;
         Ok(Self { program: program.load(py, Program::load)?, data })
     }
 }
@@ -93,6 +90,11 @@ impl Bytes {
                 type_name(object)
             ))),
         }
+    }
+
+    /// Loads a `.ptd` file while other Python threads run.
+    pub fn data_map(self, py: Python<'_>) -> PyResult<DataMap> {
+        self.load(py, DataMap::load)
     }
 
     fn load<T: Send>(self, py: Python<'_>, load: fn(Source) -> executorch_client::Result<T>) -> PyResult<T> {

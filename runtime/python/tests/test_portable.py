@@ -55,14 +55,23 @@ def test_external_data_from_a_buffer():
     np.testing.assert_array_equal(by_path([array])[0], by_buffer([array])[0])
 
 
+def test_bad_external_data_is_told_when_a_method_is_loaded():
+    module = portable_lib._load_for_executorch_from_buffer((PROGRAMS / "external_weights.pte").read_bytes(), b"invalid")
+    assert module.method_names() == ["forward"]
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="InvalidExternalData"):
+            module.forward([ONES])
+
+
 def test_programs_and_methods(add_path):
     for program in (
         portable_lib._load_program(str(add_path)),
         portable_lib._load_program_from_buffer(add_path.read_bytes()),
     ):
         assert program.num_methods() == 1 and program.get_method_name(0) == "forward"
-        with pytest.raises(IndexError):
-            program.get_method_name(1)
+        for kind in (IndexError, RuntimeError):
+            with pytest.raises(kind, match="the program has 1"):
+                program.get_method_name(1)
         with pytest.raises(RuntimeError, match="nope"):
             program.load_method("nope")
         method = program.load_method("forward")

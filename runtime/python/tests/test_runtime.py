@@ -81,7 +81,11 @@ def test_metadata(add):
     assert (info.dtype_name(), info.dim_order(), info.is_dynamic()) == ("float32", (0, 1), False)
     assert meta.output_tensor_meta(0).sizes() == (2, 4)
     assert meta.input_kind(0) == meta.output_kind(0) == "tensor"
-    assert "num_inputs=2" in repr(meta) and "sizes=[2, 4]" in repr(info)
+    assert repr(info) == "TensorInfo(sizes=[2, 4], dtype=Float, is_memory_planned=True, nbytes=32)"
+    assert repr(meta) == (
+        f"MethodMeta(name='forward', num_inputs=2, input_tensor_meta=['{info}', '{info}'], "
+        f"num_outputs=1, output_tensor_meta=['{info}'])"
+    )
     for call in (meta.input_tensor_meta, meta.output_tensor_meta, meta.attribute_tensor_meta, meta.input_kind):
         with pytest.raises(IndexError, match="the method has"):
             call(7)

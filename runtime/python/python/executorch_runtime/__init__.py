@@ -20,6 +20,7 @@ from executorch_runtime._errors import (
     NotSupportedError,
     OperatorMissingError,
     OutOfMemoryError,
+    OutOfRangeError,
 )
 from executorch_runtime._executorch_runtime import (
     ExecuTorchMethod,
@@ -59,6 +60,7 @@ __all__ = [
     "OperatorMissingError",
     "OperatorRegistry",
     "OutOfMemoryError",
+    "OutOfRangeError",
     "Program",
     "Runtime",
     "Tensor",

@@ -23,6 +23,10 @@ class InvalidArgumentError(ExecuTorchError, ValueError):
     """An argument is out of its domain: a shape, a dtype, a count."""
 
 
+class OutOfRangeError(InvalidArgumentError, IndexError):
+    """An index is past the end."""
+
+
 class InvalidTypeError(ExecuTorchError, TypeError):
     """An argument has a type that cannot be used."""
 
