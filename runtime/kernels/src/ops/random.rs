@@ -104,3 +104,63 @@ fn drop_some<T: Item>(input: &[T], probability: f64, out: &mut [T], mask: &mut [
         }
     });
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use crate::testing::{Tensor, call, ints};
+    use executorch_abi::Dtype;
+    use executorch_abi::value::et_value_t;
+
+    const COUNT: i32 = 100_000;
+
+    fn drawn(name: &str, dtype: Dtype) -> Vec<f64> {
+        let mut out = Tensor::contiguous(dtype, &[COUNT], |_| -9.0);
+        call(name, &mut [ints(&[COUNT.into()]), (&mut out).into()]).unwrap();
+        out.values()
+    }
+
+    /// The mean of the values' powers.
+    fn moment(values: &[f64], power: i32) -> f64 {
+        values.iter().map(|v| v.powi(power)).sum::<f64>() / values.len() as f64
+    }
+
+    #[test]
+    fn numbers_have_their_distribution() {
+        for dtype in [Dtype::Float32, Dtype::Float64, Dtype::Float16, Dtype::BFloat16] {
+            let uniform = drawn("aten::rand.out", dtype);
+            assert!(uniform.iter().all(|v| (0.0..1.0).contains(v)), "{dtype}");
+            // The bounds are ten standard deviations and a rounding of bfloat16.
+            assert!((moment(&uniform, 1) - 0.5).abs() < 0.013, "{dtype}: {}", moment(&uniform, 1));
+            assert!((moment(&uniform, 2) - 1.0 / 3.0).abs() < 0.013, "{dtype}: {}", moment(&uniform, 2));
+            let normal = drawn("aten::randn.out", dtype);
+            for (power, expected) in [(1, 0.0), (2, 1.0), (3, 0.0), (4, 3.0)] {
+                let found = moment(&normal, power);
+                assert!((found - expected).abs() < 0.35, "{dtype}: moment {power} is {found}");
+            }
+            assert_ne!(uniform, drawn("aten::rand.out", dtype));
+        }
+    }
+
+    #[test]
+    fn dropout_scales_what_it_keeps() {
+        let dropped = |p: f64, train: et_value_t| {
+            let mut x = Tensor::contiguous(Dtype::Float32, &[COUNT], |i| i as f64 + 1.0);
+            let mut out = Tensor::contiguous(Dtype::Float32, &[COUNT], |_| -1.0);
+            let mut mask = Tensor::contiguous(Dtype::Bool, &[COUNT], |_| 0.0);
+            let args =
+                &mut [(&mut x).into(), et_value_t::double(p), train, (&mut out).into(), (&mut mask).into()];
+            call("aten::native_dropout.out", args).map(|()| (out.values(), mask.values()))
+        };
+        let (out, mask) = dropped(0.2, et_value_t::bool(true)).unwrap();
+        for (i, (out, kept)) in out.iter().zip(&mask).enumerate() {
+            let expected = (i as f64 + 1.0) * kept / 0.8;
+            assert!((out - expected).abs() <= 1e-6 * expected, "{out} instead of {expected}");
+        }
+        assert!((moment(&mask, 1) - 0.8).abs() < 0.013);
+        let (out, mask) = dropped(0.2, et_value_t::bool(false)).unwrap();
+        assert!(mask.iter().all(|&m| m == 1.0) && out[..3] == [1.0, 2.0, 3.0]);
+        assert!(dropped(1.0, et_value_t::NONE).unwrap().0.iter().all(|&v| v == 0.0));
+        assert!(dropped(1.5, et_value_t::NONE).is_err());
+    }
+}
