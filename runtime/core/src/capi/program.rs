@@ -129,14 +129,13 @@ fn tensor_info(value: &Value, what: &str, index: usize) -> Result<et_tensor_info
     }
 }
 
+/// Mutable memory with a name; the exporter names nothing else that it plans.
 fn attributes(plan: &Plan) -> impl Iterator<Item = &Tensor> {
-    plan.values.iter().filter_map(|v| match v {
-        Value::Tensor(t)
-            if t.name.is_some()
-                && matches!(t.storage, Storage::PlannedInitial { .. } | Storage::PlannedExternal(_)) =>
-        {
-            Some(t)
-        }
+    let is_mutable = |storage: Storage| {
+        matches!(storage, Storage::Planned(_) | Storage::PlannedInitial { .. } | Storage::PlannedExternal(_))
+    };
+    plan.values.iter().filter_map(move |v| match v {
+        Value::Tensor(t) if t.name.is_some() && is_mutable(t.storage) => Some(t),
         _ => None,
     })
 }
