@@ -235,9 +235,13 @@ ET_NODISCARD inline Error register_backend(const Backend& backend) {
   registration.abi_minor = ET_ABI_MINOR;
   registration.component_name = backend.name;
   registration.component_version = et_version();
-  // The table lives as long as the process.
-  return internal::from_c(
-      et_register_backend(&registration, new et_backend_t(internal::BackendBridge::table(backend))));
+  auto table = std::make_unique<et_backend_t>(internal::BackendBridge::table(backend));
+  const Error error = internal::from_c(et_register_backend(&registration, table.get()));
+  if (error == Error::Ok) {
+    // The registry keeps it as long as the process lives.
+    table.release();
+  }
+  return error;
 }
 
 /// The C++ backend of this name; null if there is none, or if it is not written in C++.

@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <list>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include <executorch/c/kernel.h>
@@ -144,25 +147,34 @@ inline et_kernel_t to_c(const Kernel& kernel) {
   return c;
 }
 
+/// Keeps a table as long as the process lives.
+inline const std::vector<et_kernel_t>& keep_table(std::vector<et_kernel_t>&& table) {
+  // Never destroyed: kernels may run until the very end. A list, so that tables stay where they are.
+  static auto* const tables = new std::list<std::vector<et_kernel_t>>();
+  static auto* const mutex = new std::mutex();
+  const std::lock_guard<std::mutex> lock(*mutex);
+  tables->push_back(std::move(table));
+  return tables->back();
+}
+
 } // namespace internal
 
 /// Registers kernels for the whole process: names and keys must live as long as it. Registering a kernel again does
 /// nothing; another one under a taken name and key is refused with `Error::RegistrationAlreadyRegistered` and a message
 /// that names both libraries. Never ends the process.
 ET_NODISCARD inline Error register_kernels(const Span<const Kernel> kernels) {
-  // The table lives as long as the process.
-  auto* table = new std::vector<et_kernel_t>();
-  table->reserve(kernels.size());
+  std::vector<et_kernel_t> entries;
   for (const Kernel& kernel : kernels) {
-    table->push_back(internal::to_c(kernel));
+    entries.push_back(internal::to_c(kernel));
   }
+  const std::vector<et_kernel_t>& table = internal::keep_table(std::move(entries));
   et_registration_t registration{};
   registration.struct_size = sizeof registration;
   registration.abi_major = ET_ABI_MAJOR;
   registration.abi_minor = ET_ABI_MINOR;
   registration.component_name = "C++ kernels";
   registration.component_version = et_version();
-  return internal::from_c(et_register_kernels(&registration, table->data(), table->size()));
+  return internal::from_c(et_register_kernels(&registration, table.data(), table.size()));
 }
 
 /// As `register_kernels`, for one.
