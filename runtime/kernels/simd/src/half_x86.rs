@@ -46,29 +46,39 @@ unsafe fn same_mut<A, B>(x: &mut [A]) -> &mut [B] {
     unsafe { std::slice::from_raw_parts_mut(x.as_mut_ptr().cast(), x.len()) }
 }
 
+// Loops over indices: iterators' functions may be compiled apart, for processors without these instructions.
+
 #[target_feature(enable = "avx,f16c")]
 fn widen(x: &[f16], y: &mut [f32]) {
-    let whole = x.len() / WIDTH * WIDTH;
-    for (x, y) in x.chunks_exact(WIDTH).zip(y.chunks_exact_mut(WIDTH)) {
-        // SAFETY: both have `WIDTH` elements; the instructions need no alignment.
-        unsafe { _mm256_storeu_ps(y.as_mut_ptr(), _mm256_cvtph_ps(_mm_loadu_si128(x.as_ptr().cast()))) }
+    let length = x.len().min(y.len());
+    let (from, to) = (x.as_ptr(), y.as_mut_ptr());
+    let mut at = 0;
+    while at + WIDTH <= length {
+        // SAFETY: both slices have `WIDTH` elements from `at` on; the instructions need no alignment.
+        unsafe { _mm256_storeu_ps(to.add(at), _mm256_cvtph_ps(_mm_loadu_si128(from.add(at).cast()))) }
+        at += WIDTH;
     }
-    for (x, y) in x.iter().zip(y.iter_mut()).skip(whole) {
-        *y = x.cast();
+    while at < length {
+        y[at] = x[at].cast();
+        at += 1;
     }
 }
 
 #[target_feature(enable = "avx,f16c")]
 fn narrow(x: &[f32], y: &mut [f16]) {
-    let whole = x.len() / WIDTH * WIDTH;
-    for (x, y) in x.chunks_exact(WIDTH).zip(y.chunks_exact_mut(WIDTH)) {
+    let length = x.len().min(y.len());
+    let (from, to) = (x.as_ptr(), y.as_mut_ptr());
+    let mut at = 0;
+    while at + WIDTH <= length {
         // SAFETY: as above.
         unsafe {
-            let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(x.as_ptr()));
-            _mm_storeu_si128(y.as_mut_ptr().cast(), halves);
+            let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.add(at)));
+            _mm_storeu_si128(to.add(at).cast(), halves);
         }
+        at += WIDTH;
     }
-    for (x, y) in x.iter().zip(y.iter_mut()).skip(whole) {
-        *y = x.cast();
+    while at < length {
+        y[at] = x[at].cast();
+        at += 1;
     }
 }

@@ -164,3 +164,42 @@ fn glu_halves_any_dimension_of_any_order() {
         }
     }
 }
+
+#[test]
+fn numbers_that_a_dtype_cannot_hold_count_as_they_are() {
+    for (dtype, far) in [(UInt8, 300), (Int32, 5_000_000_000)] {
+        let mut a = Tensor::contiguous(dtype, &[50], |i| (i * 5) as f64);
+        let expected = a.values();
+        let mut out = Tensor::contiguous(dtype, &[50], |_| 1.0);
+        let far_number = et_value_t::int(far);
+        call("aten::remainder.Scalar_out", &mut [(&mut a).into(), far_number, (&mut out).into()]).unwrap();
+        assert_eq!(out.values(), expected, "{dtype}");
+        let mut args = [(&mut a).into(), et_value_t::int(-far), far_number, (&mut out).into()];
+        call("aten::clamp.out", &mut args).unwrap();
+        assert_eq!(out.values(), expected, "{dtype}");
+        let mut equal = Tensor::contiguous(Bool, &[50], |_| 1.0);
+        // 300 is 44 as a byte, which is no multiple of 5; 5e9 is 705032704.
+        call("aten::eq.Scalar_out", &mut [(&mut a).into(), far_number, (&mut equal).into()]).unwrap();
+        assert_eq!(equal.values(), [0.0; 50], "{dtype}");
+    }
+}
+
+#[test]
+fn bools_are_computed_as_truths() {
+    let (a, b) = ([0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0]);
+    for (name, expected) in [
+        ("aten::logical_xor.out", [0.0, 1.0, 1.0, 0.0]),
+        ("aten::bitwise_or.Tensor_out", [0.0, 1.0, 1.0, 1.0]),
+        ("aten::mul.out", [0.0, 0.0, 0.0, 1.0]),
+        ("aten::maximum.out", [0.0, 1.0, 1.0, 1.0]),
+        ("aten::lt.Tensor_out", [0.0, 1.0, 0.0, 0.0]),
+    ] {
+        for dtype in [Bool, Float16, Int64] {
+            let mut a = Tensor::contiguous(Bool, &[4], |i| a[i]);
+            let mut b = Tensor::contiguous(Bool, &[4], |i| b[i]);
+            let mut out = Tensor::contiguous(dtype, &[4], |_| 9.0);
+            call(name, &mut [(&mut a).into(), (&mut b).into(), (&mut out).into()]).unwrap();
+            assert_eq!(out.values(), expected, "{name} to {dtype}");
+        }
+    }
+}

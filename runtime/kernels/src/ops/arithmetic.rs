@@ -62,7 +62,7 @@ impl<'a> Pair<'a> {
     /// Refuses bools.
     fn no_bool(self, what: &str) -> Result<Self> {
         if self.common == Dtype::Bool {
-            return Err(bad(format!("{what} of bools is not defined; convert one operand to numbers")));
+            return Err(bad(format!("{what} of bools are not defined; convert one operand to numbers")));
         }
         Ok(self)
     }
@@ -149,7 +149,7 @@ fn plain(args: &Args<'_>, op: Binary) -> Result<()> {
 
 /// [`plain`] that bools have not.
 fn divide(args: &Args<'_>, out: usize, op: Binary) -> Result<()> {
-    let Pair { operands, common } = Pair::of(args)?.no_bool("division")?;
+    let Pair { operands, common } = Pair::of(args)?.no_bool("rounded quotients")?;
     run(args, out, &operands, common, Function::Binary(op))
 }
 
@@ -178,7 +178,7 @@ fn div_mode(_: &mut Context, args: &Args<'_>) -> Result<()> {
 }
 
 fn pow(_: &mut Context, args: &Args<'_>) -> Result<()> {
-    let Pair { operands, common } = Pair::of(args)?;
+    let Pair { operands, common } = Pair::of(args)?.no_bool("powers")?;
     if let Operand::Number(exponent) = operands[1]
         && !is_float(common)
         && exponent.to_i64() < 0
