@@ -60,8 +60,9 @@ struct Managed {
     deleter: Option<unsafe extern "C" fn(*mut Managed)>,
 }
 
+/// `DLManagedTensorVersioned`.
 #[repr(C)]
-struct ManagedVersioned {
+pub struct ManagedVersioned {
     major: u32,
     minor: u32,
     context: *mut c_void,
@@ -121,6 +122,24 @@ pub fn export<'py>(
     versioned: bool,
     is_copied: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let (pointer, name) = managed(tensor, versioned, is_copied)?;
+    // SAFETY: the capsule owns the structure from here on: its end or its consumer calls the deleter. If there is no
+    // capsule, the structure is freed here.
+    unsafe {
+        let capsule = ffi::PyCapsule_New(pointer, name.as_ptr(), Some(end_capsule));
+        if capsule.is_null() {
+            if versioned { delete_versioned(pointer.cast()) } else { delete(pointer.cast()) }
+        }
+        Bound::from_owned_ptr_or_err(py, capsule)
+    }
+}
+
+/// A structure that owns a tensor until its deleter is called, and the name of a capsule for it.
+fn managed(
+    tensor: client::Tensor,
+    versioned: bool,
+    is_copied: bool,
+) -> PyResult<(*mut c_void, &'static CStr)> {
     let layout = *tensor.layout();
     let data_type = dtype::to_dlpack(layout.dtype())
         .ok_or_else(|| PyBufferError::new_err(format!("DLPack has no element type {}", layout.dtype())))?;
@@ -143,7 +162,7 @@ pub fn export<'py>(
     };
     let export = Box::into_raw(export);
     // SAFETY: the box is whole and nobody else's; the structure made in it lives as long as the box, which its deleter
-    // frees once: called by whoever consumed the capsule, or by the capsule's own end.
+    // frees once.
     unsafe {
         let (pointer, name): (*mut c_void, _) = if versioned {
             let managed = (*export).versioned.insert(ManagedVersioned {
@@ -163,11 +182,53 @@ pub fn export<'py>(
             });
             (ptr::from_mut(managed).cast(), NAME)
         };
-        let capsule = ffi::PyCapsule_New(pointer, name.as_ptr(), Some(end_capsule));
-        if capsule.is_null() {
-            drop(Box::from_raw(export));
+        Ok((pointer, name))
+    }
+}
+
+/// A library's function that makes its own array of a structure, from its `__dlpack_c_exchange_api__`: what
+/// `from_dlpack` does, without a capsule.
+#[derive(Clone, Copy)]
+pub struct Importer(unsafe extern "C" fn(*mut ManagedVersioned, *mut *mut ffi::PyObject) -> i32);
+
+/// The head of `DLPackExchangeAPI`.
+#[repr(C)]
+struct ExchangeApi {
+    major: u32,
+    minor: u32,
+    previous: *const c_void,
+    allocate: *const c_void,
+    from_object: *const c_void,
+    to_object: Option<unsafe extern "C" fn(*mut ManagedVersioned, *mut *mut ffi::PyObject) -> i32>,
+}
+
+impl Importer {
+    /// The function of an array class, if the class offers one of a version that we know.
+    pub fn of(class: &Bound<'_, PyAny>) -> Option<Self> {
+        let capsule = class.getattr("__dlpack_c_exchange_api__").ok()?;
+        let name = c"dlpack_exchange_api";
+        // SAFETY: the name says what the pointer points to: a static table, whose head is the same in one major version.
+        unsafe {
+            if ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) != 1 {
+                return None;
+            }
+            let table =
+                ffi::PyCapsule_GetPointer(capsule.as_ptr(), name.as_ptr()).cast::<ExchangeApi>().as_ref()?;
+            if table.major == MAJOR { table.to_object.map(Self) } else { None }
         }
-        Bound::from_owned_ptr_or_err(py, capsule)
+    }
+
+    /// The library's array over a tensor's memory.
+    pub fn import<'py>(self, py: Python<'py>, tensor: client::Tensor) -> PyResult<Bound<'py, PyAny>> {
+        let (pointer, _) = managed(tensor, true, false)?;
+        let mut object = ptr::null_mut();
+        // SAFETY: the function takes the structure, and gives a new reference or leaves an exception.
+        unsafe {
+            if (self.0)(pointer.cast(), &mut object) != 0 {
+                return Err(PyErr::fetch(py));
+            }
+            Bound::from_owned_ptr_or_err(py, object)
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! PyTorch and NumPy, if the caller has imported them. Nothing here imports either.
 
+use crate::dlpack::Importer;
 use executorch_client::Dtype;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -23,6 +24,8 @@ pub struct Torch {
     pub tensor: Py<PyType>,
     /// `torch.utils.dlpack.from_dlpack`
     pub from_dlpack: Py<PyAny>,
+    /// The same without a capsule, in versions that have it.
+    pub importer: Option<Importer>,
     dtypes: Vec<(Py<PyAny>, Dtype)>,
 }
 
@@ -58,6 +61,7 @@ pub fn torch(py: Python<'_>) -> PyResult<Option<&'static Torch>> {
         Ok::<_, PyErr>(Torch {
             tensor: module.getattr("Tensor")?.cast_into::<PyType>()?.unbind(),
             from_dlpack: module.getattr("utils")?.getattr("dlpack")?.getattr("from_dlpack")?.unbind(),
+            importer: Importer::of(&module.getattr("Tensor")?),
             dtypes: dtypes.collect(),
         })
     };

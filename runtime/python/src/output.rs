@@ -48,6 +48,9 @@ pub fn to_array<'py>(py: Python<'py>, tensor: Tensor, flavor: Flavor) -> PyResul
     if flavor == Flavor::Torch
         && let Some(torch) = foreign::torch(py)?
     {
+        if let Some(importer) = torch.importer {
+            return importer.import(py, tensor);
+        }
         let capsule = dlpack::export(py, tensor, false, false)?;
         return torch.from_dlpack.bind(py).call1((capsule,));
     }
