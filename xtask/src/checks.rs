@@ -2,7 +2,7 @@
 
 use crate::installed::Environment;
 use crate::place::{self, Place};
-use crate::{demo, headers, readme, tools, wheel};
+use crate::{demo, headers, readme, schema, tools, wheel};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
@@ -27,6 +27,7 @@ pub fn run(place: &Place) -> Result<ExitCode> {
     let test = ["test", "--workspace", "--no-fail-fast"];
     tally.suite("Rust tests", || count(&mut cargo(&test), cargo_summary));
     tally.check("C headers are current", || headers::generate(place, true));
+    tally.check("readers of the file formats are current", || schema::generate(place, true));
     tally.check("C headers compile alone", || headers::compile(place));
     tally.check("wheel", || wheel::build(place, "cpu", &place.root.join("dist")).map(drop));
     tally.suite("Python tests", || python_tests(place));

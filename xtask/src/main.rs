@@ -7,6 +7,7 @@ mod installed;
 mod linker;
 mod place;
 mod readme;
+mod schema;
 mod tools;
 mod wheel;
 
@@ -52,6 +53,12 @@ enum Task {
     /// Generate the C headers from runtime/abi, and compile each alone.
     Headers {
         /// Fail if the committed headers differ, instead of writing them.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Generate the readers of the file formats from runtime/schema/fbs.
+    Schema {
+        /// Fail if the committed readers differ, instead of writing them.
         #[arg(long)]
         check: bool,
     },
@@ -107,6 +114,7 @@ fn task(task: Task) -> Result<ExitCode> {
             headers::generate(&place, check)?;
             headers::compile(&place)?;
         }
+        Task::Schema { check } => schema::generate(&place, check)?,
         Task::Rows => rows(&place)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,13 +1,8 @@
 //! FlatBuffers readers of ExecuTorch's file formats: `.pte` ([`program`], "ET12") and `.ptd`
 //! ([`flat_tensor`], "FT01").
 //!
-//! The code under `src/generated` is made from `fbs/*.fbs` by the `flatc` 24.3.25 that the PyPI package
-//! `executorch` 1.5.1 carries:
-//!
-//! ```text
-//! flatc --rust --gen-all -o src/generated fbs/program.fbs
-//! flatc --rust --gen-all -o src/generated fbs/flat_tensor.fbs
-//! ```
+//! The code under `src/generated` is made from `fbs/*.fbs` by `cargo xtask schema`, with the compiler of the version of
+//! the `flatbuffers` crate.
 //!
 //! The generated accessors are only sound on bytes that `flatbuffers::root_with_opts` accepted.
 

@@ -49,7 +49,7 @@ fn read(entry: fb::NamedData<'_>, segments: Segments<'_>, header: FlatTensorHead
     if at >= segments.len() {
         return Err(bad(format!("segment {at} does not exist: there are {}", segments.len())));
     }
-    let (offset, size) = (segments.get(at).offset(), segments.get(at).size_());
+    let (offset, size) = (segments.get(at).offset(), segments.get(at).size());
     if offset.checked_add(size).is_none_or(|end| end > header.segment_size) {
         return Err(bad(format!(
             "segment {at} lies at {offset} and has {size} bytes, but all segments have {} bytes",

@@ -57,7 +57,7 @@ fn range_of(whole: &[u8], part: &[u8]) -> ByteRange {
 
 fn segments(program: fb::Program<'_>, header: ProgramHeader, file_size: u64) -> Result<Vec<ByteRange>> {
     let read = |(i, segment): (usize, fb::DataSegment<'_>)| {
-        let (offset, size) = (segment.offset(), segment.size_());
+        let (offset, size) = (segment.offset(), segment.size());
         let absolute = header.segment_base.checked_add(offset);
         let end = absolute.and_then(|a| a.checked_add(size));
         match (absolute, end) {

@@ -90,8 +90,8 @@ impl Made {
             data.extend(constant.iter().flat_map(|v| v.to_le_bytes()));
         }
         let (offset, more) = self.segment;
-        let size_ = (data.len() as u64).wrapping_add(more).wrapping_sub(offset);
-        let segment = fb::DataSegment::create(&mut b, &fb::DataSegmentArgs { offset, size_ });
+        let size = (data.len() as u64).wrapping_add(more).wrapping_sub(offset);
+        let segment = fb::DataSegment::create(&mut b, &fb::DataSegmentArgs { offset, size });
         let named: Vec<_> = self
             .named
             .iter()
