@@ -3,7 +3,7 @@
 use crate::capi::{code, give, string};
 use crate::format::{FlatTensorHeader, NamedTensor, parse_flat_tensor};
 use crate::program::Program;
-use crate::source::{Buffer, Loader, Segment};
+use crate::source::{Buffer, Loader, Segment, in_memory};
 use executorch_abi::data_map::*;
 use executorch_abi::error::*;
 use executorch_abi::loader::*;
@@ -22,11 +22,6 @@ trait Map: Send + Sync + 'static {
 
 fn unknown(key: &CStr) -> Error {
     Error::new(ET_ERROR_NOT_FOUND, format!("there is no data under the key {key:?}"))
-}
-
-fn length(size: u64) -> Result<usize> {
-    usize::try_from(size)
-        .map_err(|_| Error::new(ET_ERROR_NOT_SUPPORTED, "the data is larger than the address space"))
 }
 
 /// A `.ptd` file.
@@ -59,7 +54,7 @@ impl Map for FlatTensorMap {
     fn data(&self, key: &CStr) -> Result<Buffer> {
         let entry = self.entries.get(key).ok_or_else(|| unknown(key))?;
         let segment = Segment { kind: ET_SEGMENT_EXTERNAL, index: 0, name: Some(key) };
-        self.loader.load(entry.range.offset, length(entry.range.size)?, segment)
+        self.loader.load(entry.range.offset, in_memory(entry.range.size)?, segment)
     }
 
     fn keys(&self) -> &[CString] {
@@ -76,7 +71,7 @@ pub fn load(loader: Loader) -> Result<et_data_map_t> {
     let head = loader.load(0, head_size, segment)?;
     let header = FlatTensorHeader::parse(head.bytes().get(..head_size).unwrap_or_default(), size)?;
     drop(head);
-    let structure_size = length(header.structure_size)?;
+    let structure_size = in_memory(header.structure_size)?;
     let structure = loader.load(0, structure_size, segment)?;
     let bytes = structure.bytes().get(..structure_size).unwrap_or_default();
     let entries = parse_flat_tensor(bytes, header).map_err(bad)?;
@@ -116,7 +111,7 @@ impl Map for ProgramMap {
             layout.named_data.iter().find(|(k, _)| k.as_c_str() == key).ok_or_else(|| unknown(key))?;
         let range = layout.segments.get(found.1 as usize).ok_or_else(|| unknown(key))?;
         let segment = Segment { kind: ET_SEGMENT_BACKEND, index: found.1 as usize, name: Some(key) };
-        program.loader().load(range.offset, length(range.size)?, segment)
+        program.loader().load(range.offset, in_memory(range.size)?, segment)
     }
 
     fn keys(&self) -> &[CString] {

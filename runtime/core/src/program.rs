@@ -3,7 +3,7 @@
 use crate::format::{HeaderStatus, ProgramHeader, parse_program};
 use crate::ir::{ByteRange, Layout, Plan, Storage, Tensor};
 use crate::method::Folds;
-use crate::source::{Buffer, Loader, Segment};
+use crate::source::{Buffer, Loader, Segment, in_memory};
 use executorch_abi::error::*;
 use executorch_abi::loader::{ET_SEGMENT_CONSTANT, ET_SEGMENT_PROGRAM};
 use executorch_abi::program::ET_HEADER_MIN_BYTES;
@@ -50,9 +50,7 @@ impl Program {
         let head = loader.load(0, head_size, segment)?;
         let header = ProgramHeader::parse(&head.bytes()[..head_size], size)?;
         drop(head);
-        let length = usize::try_from(header.program_size).map_err(|_| {
-            Error::new(ET_ERROR_NOT_SUPPORTED, "the program is larger than the address space")
-        })?;
+        let length = in_memory(header.program_size)?;
         let structure = loader.load(0, length, segment)?;
         let bytes = structure.bytes().get(..length).unwrap_or_default();
         let parsed = parse_program(bytes, header, size)?;
@@ -82,9 +80,7 @@ impl Program {
         if self.layout.constants_are_inline || start >= end {
             return Ok(());
         }
-        let size = usize::try_from(end - start).map_err(|_| {
-            Error::new(ET_ERROR_NOT_SUPPORTED, "the constants are larger than the address space")
-        })?;
+        let size = in_memory(end - start)?;
         let segment = Segment { kind: ET_SEGMENT_CONSTANT, index: 0, name: None };
         self.constants = self.loader.load(start, size, segment)?;
         self.constants_offset = start;

@@ -9,7 +9,7 @@ use crate::data_map::{self, DataMap, OwnedMap};
 use crate::ir::{self, Instruction, Payload, Plan, Value};
 use crate::program::Program;
 use crate::registry::Kernel;
-use crate::source::{Buffer, Segment};
+use crate::source::{Buffer, Segment, in_memory};
 use crate::{prim, registry};
 use executorch_abi::backend::*;
 use executorch_abi::data_map::et_data_map_t;
@@ -307,9 +307,7 @@ fn init_delegate(
             let range = program.layout().segments.get(index as usize);
             let range =
                 range.ok_or_else(|| Error::new(ET_ERROR_INTERNAL, "a checked payload has no segment"))?;
-            let size = usize::try_from(range.size).map_err(|_| {
-                Error::new(ET_ERROR_NOT_SUPPORTED, "the payload is larger than the address space")
-            })?;
+            let size = in_memory(range.size)?;
             let segment =
                 Segment { kind: ET_SEGMENT_BACKEND, index: index as usize, name: Some(&delegate.backend) };
             program.loader().load(range.offset, size, segment)?

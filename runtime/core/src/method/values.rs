@@ -5,7 +5,7 @@ use crate::data_map::{DataMap, check_layout};
 use crate::ir::{Place, Plan, Storage, Tensor, Value};
 use crate::program::Program;
 use crate::registry;
-use crate::source::{Buffer, Segment};
+use crate::source::{Buffer, Segment, in_memory};
 use executorch_abi::error::*;
 use executorch_abi::loader::ET_SEGMENT_MUTABLE;
 use executorch_abi::memory::et_arena_t;
@@ -62,17 +62,11 @@ struct Arenas {
     device_blocks: Vec<DeviceBlock>,
 }
 
-fn length(size: u64) -> Result<usize> {
-    usize::try_from(size).map_err(|_| {
-        Error::new(ET_ERROR_MEMORY_ALLOCATION_FAILED, format!("{size} bytes exceed the address space"))
-    })
-}
-
 impl Arenas {
     fn own(plan: &Plan) -> Result<Self> {
         let mut arenas = Self { starts: Vec::new(), blocks: Vec::new(), device_blocks: Vec::new() };
         for buffer in &plan.buffers {
-            let size = length(buffer.size)?;
+            let size = in_memory(buffer.size)?;
             if buffer.device.kind == ET_DEVICE_CPU {
                 let block = Block::zeroed(size)?;
                 arenas.starts.push(block.data().cast());
@@ -199,7 +193,7 @@ impl<'a> Binder<'a> {
             return Ok(&mut []);
         }
         // SAFETY: the format's check keeps the tensor within its buffer, which nobody uses while a method is loaded.
-        Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), length(tensor.nbytes)?) })
+        Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), in_memory(tensor.nbytes)?) })
     }
 
     fn key(&self, tensor: &'a Tensor) -> Result<&'a std::ffi::CStr> {
