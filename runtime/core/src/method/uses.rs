@@ -34,6 +34,8 @@ pub struct Uses {
     skipped: Vec<bool>,
     /// The last instruction that may run after an instruction without anything before it being run again.
     settled: Vec<usize>,
+    /// Whether no instruction jumps back, so that instructions run in the order in which they stand.
+    straight: bool,
     /// The values with planned memory, by buffer.
     planned: Vec<Vec<u32>>,
     /// How many more uses are recorded; at 0, every value is opaque.
@@ -72,6 +74,10 @@ impl Uses {
             inputs: vec![false; count],
             skipped: Vec::new(),
             settled: Vec::new(),
+            straight: steps
+                .iter()
+                .enumerate()
+                .all(|(at, step)| !matches!(step.action, Action::JumpFalse { target, .. } if target <= at)),
             planned: vec![Vec::new(); plan.buffers.len()],
             room: MAX_USES,
         };
@@ -93,7 +99,41 @@ impl Uses {
             }
         }
         (uses.skipped, uses.settled) = flow(steps);
+        if uses.straight {
+            uses.find_origins(plan);
+        }
         uses
+    }
+
+    /// Gives values that are read without being written, views that the exporter left out of the program, the last
+    /// write that surely fills their memory before: what they show was not there any earlier.
+    fn find_origins(&mut self, plan: &Plan) {
+        let mut effort = Effort::new();
+        let mut origins = Vec::new();
+        for &view in self.planned.iter().flatten() {
+            let Some(&Event { at: read, kind: Kind::Read }) = self.events(view).first() else { continue };
+            let Some((at, size)) = plan.values.get(view as usize).and_then(place) else { continue };
+            let others = self.planned.get(at.buffer as usize).map_or(&[][..], Vec::as_slice);
+            if !effort.spend(others.len()) {
+                return;
+            }
+            let fills = |other: u32| {
+                plan.values.get(other as usize).and_then(place).is_some_and(|(p, s)| {
+                    p.offset <= at.offset && p.offset.saturating_add(s) >= at.offset.saturating_add(size)
+                })
+            };
+            let writes = others.iter().filter(|&&other| fills(other)).flat_map(|&other| {
+                self.events(other).iter().filter(|e| {
+                    e.kind == Kind::Write && e.at < read && self.skipped.get(e.at) == Some(&false)
+                })
+            });
+            origins.extend(writes.max_by_key(|e| e.at).map(|&origin| (view, origin)));
+        }
+        for (view, origin) in origins {
+            if let Some(events) = self.events.get_mut(view as usize) {
+                events.insert(0, origin);
+            }
+        }
     }
 
     fn instruction(&mut self, plan: &Plan, at: usize, instruction: &Instruction, action: &Action) {
@@ -197,8 +237,8 @@ impl Uses {
     }
 
     /// Whether a value that shares memory with one that lives from `from` to `to` has nothing to do with it: memory
-    /// that is used again holds another value only once that one is written, while a view that the exporter left
-    /// out of the program is read without ever being written.
+    /// that is used again holds another value only once that one is written ([`Uses::find_origins`] tells when views
+    /// are).
     fn is_stranger(&self, plan: &Plan, value: u32, from: usize, to: usize, effort: &mut Effort) -> bool {
         let planned = matches!(
             plan.values.get(value as usize),
@@ -208,7 +248,9 @@ impl Uses {
         let starts_written = |event: Option<&Event>| event.is_none_or(|e| e.kind == Kind::Write);
         planned
             && effort.spend(events.len())
-            && (self.inputs.get(value as usize) == Some(&true) || starts_written(events.first()))
+            && (self.straight
+                || self.inputs.get(value as usize) == Some(&true)
+                || starts_written(events.first()))
             && starts_written(events.iter().find(|e| e.at > from))
             && !events.iter().any(|e| e.kind == Kind::Write && e.at > from && e.at <= to)
     }
