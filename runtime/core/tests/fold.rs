@@ -304,6 +304,14 @@ fn folding_changes_no_result() {
             [20.0, 30.0, 30.0, 30.0],
         ),
         (
+            "memory that is used again, and read through a view that the exporter left out",
+            &[64, 64, 64, 192, 128],
+            vec![twice(2, 0, 3), call(PLAIN, 1, 3, 7), call(PLAIN, 7, 0, 5), call(PLAIN, 4, 7, 6)],
+            6,
+            1,
+            [20.0, 30.0, 30.0, 30.0],
+        ),
+        (
             "memory that was used before",
             &[64, 128, 64, 192],
             vec![call(PLAIN, 1, 0, 5), call(PLAIN, 5, 0, 4), twice(2, 0, 3), call(PLAIN, 3, 4, 6)],
