@@ -6,7 +6,7 @@
 //! and back. So there is one copy of this code for each of the five types of computation, not one for each set of
 //! dtypes.
 
-use crate::elements::{Source, items, store, writable};
+use crate::elements::{Source, items, items_mut, store, writable};
 use crate::function::{Compute, Cost, Function, tests, values};
 use crate::number::{can_cast, is_float};
 use crate::op::{bad, output};
@@ -113,14 +113,63 @@ fn run_typed(
     if out.view().numel() == 0 {
         return Ok(());
     }
-    let rows = rows(&out, inputs, layouts);
     match types.compute {
-        Dtype::Float64 => job::<f64>(&mut out, inputs, &rows, function),
-        dtype if is_float(dtype) => job::<f32>(&mut out, inputs, &rows, function),
-        Dtype::Int32 if fits::<i32>(inputs) => job::<i32>(&mut out, inputs, &rows, function),
-        Dtype::UInt8 if fits::<u8>(inputs) => job::<u8>(&mut out, inputs, &rows, function),
-        Dtype::Bool if function.is_logical() => job::<u8>(&mut out, inputs, &rows, function),
-        _ => job::<i64>(&mut out, inputs, &rows, function),
+        Dtype::Float64 => compute::<f64>(&mut out, inputs, layouts, function),
+        dtype if is_float(dtype) => compute::<f32>(&mut out, inputs, layouts, function),
+        Dtype::Int32 if fits::<i32>(inputs) => compute::<i32>(&mut out, inputs, layouts, function),
+        Dtype::UInt8 if fits::<u8>(inputs) => compute::<u8>(&mut out, inputs, layouts, function),
+        Dtype::Bool if function.is_logical() => compute::<u8>(&mut out, inputs, layouts, function),
+        _ => compute::<i64>(&mut out, inputs, layouts, function),
+    }
+}
+
+fn compute<C: Compute>(
+    out: &mut TensorMut<'_>,
+    inputs: &[Operand<'_>],
+    layouts: [Layout<'_>; MOST],
+    function: Function,
+) -> Result<()> {
+    let view = out.view();
+    let is_flat = inputs.iter().all(|input| match input {
+        Operand::Tensor(t) => t.sizes() == view.sizes() && t.dim_order() == view.dim_order(),
+        Operand::Part(..) => false,
+        Operand::Number(_) => true,
+    });
+    if !is_flat {
+        return job::<C>(out, inputs, &Rows::new(view.sizes(), view.dim_order(), layouts), function);
+    }
+    if small::<C>(out, inputs, function)? {
+        return Ok(());
+    }
+    // One run in memory order, whatever the order is.
+    let rows = Rows::flat(out.view().numel());
+    job::<C>(out, inputs, &rows, function)
+}
+
+/// The most frequent call: tensors of one shape and type, too small to be worth splitting. True if it was one.
+fn small<C: Compute>(out: &mut TensorMut<'_>, inputs: &[Operand<'_>], function: Function) -> Result<bool> {
+    let fits = out.view().numel() <= grain::<C>(function) * BLOCK && out.view().dtype()? == C::DTYPE;
+    if !fits || function.is_test() || function.needs_slices() {
+        return Ok(false);
+    }
+    let mut args = [Arg::Scalar(C::default()); MOST];
+    for (arg, input) in args.iter_mut().zip(inputs) {
+        *arg = match *input {
+            Operand::Number(number) => Arg::Scalar(C::of(number)),
+            Operand::Tensor(tensor) if tensor.dtype()? == C::DTYPE => Arg::Slice(items(tensor)?),
+            _ => return Ok(false),
+        };
+    }
+    values(function, args, items_mut(out)?)?;
+    Ok(true)
+}
+
+/// Blocks that are worth a thread of their own.
+fn grain<C: Compute>(function: Function) -> usize {
+    match function.cost(C::IS_F32) {
+        Cost::Access => 64,
+        Cost::Series => 16,
+        Cost::Call => 2,
     }
 }
 
@@ -136,20 +185,6 @@ fn broadcast(layouts: &[Layout<'_>; MOST]) -> Result<Shape> {
     let [a, b, c] = layouts.map(|l| l.sizes);
     let shape = if a == b { Shape::new(a)? } else { Shape::broadcast(a, b)? };
     if c.is_empty() || c == shape.sizes() { Ok(shape) } else { Shape::broadcast(shape.sizes(), c) }
-}
-
-fn rows(out: &TensorMut<'_>, inputs: &[Operand<'_>], layouts: [Layout<'_>; MOST]) -> Rows<MOST> {
-    let out = out.view();
-    let same = |input: &Operand<'_>| match input {
-        Operand::Tensor(t) => t.sizes() == out.sizes() && t.dim_order() == out.dim_order(),
-        Operand::Part(..) => false,
-        Operand::Number(_) => true,
-    };
-    if inputs.iter().all(same) {
-        // One run in memory order, whatever the order is.
-        return Rows::flat(out.numel());
-    }
-    Rows::new(out.sizes(), out.dim_order(), layouts)
 }
 
 /// Where the values of an operand come from.
@@ -274,14 +309,9 @@ fn job<'a, C: Compute>(
         || !used.all(|(operand, step)| operand.is_direct(step));
     let count = inputs.len();
     let job = Job { operands, orders, count, rows, function, dtype, writes_directly, short, needs_blocks };
-    let grain = match function.cost(C::IS_F32) {
-        Cost::Access => 64,
-        Cost::Series => 16,
-        Cost::Call => 2,
-    };
     let failure = std::sync::OnceLock::new();
     let small = target.len() <= SMALL * dtype.size();
-    split_mut(target, BLOCK * dtype.size(), grain, |block, part| {
+    split_mut(target, BLOCK * dtype.size(), grain::<C>(function), |block, part| {
         let done = if !job.needs_blocks {
             job.part(block * BLOCK, part, [&mut [], &mut [], &mut [], &mut []])
         } else if small {
