@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+# Keys of named data that are printed.
+SHOWN_KEYS = 3
 _RELEASE = "this release lacks them; upgrade executorch-runtime, or load a library that registers them with --load"
 # Operators of these namespaces are upstream's own; others come from libraries of their users.
 _KNOWN = {
@@ -121,7 +123,10 @@ def _lines(info: dict[str, Any]) -> Iterator[str]:
     total = sum(segment["bytes"] for segment in info["segments"])
     yield f"  segments    {len(info['segments'])}, {size(total)}"
     if info["named_data"]:
-        yield f"  named data  {', '.join(info['named_data'])}"
+        # A delegate's keys are often digests, hundreds of them; `--json` has them all.
+        keys = info["named_data"]
+        rest = f" and {len(keys) - SHOWN_KEYS} more" if len(keys) > SHOWN_KEYS else ""
+        yield f"  named data  {', '.join(keys[:SHOWN_KEYS])}{rest}"
     for method in info["methods"]:
         yield ""
         yield from _method(method)
