@@ -43,6 +43,28 @@ unsafe fn plan<'a>(meta: *const et_method_meta_t) -> Result<&'a Plan> {
     unsafe { given(meta.cast::<Plan>(), "meta") }
 }
 
+/// A number that metadata tells; 0 if there is none.
+///
+/// # Safety
+/// As for [`plan`].
+unsafe fn count(meta: *const et_method_meta_t, of: impl FnOnce(&Plan) -> usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { plan(meta) }.map_or(0, of)
+}
+
+/// Writes what metadata tells to `out`.
+///
+/// # Safety
+/// As for [`plan`], and `out` is null or a place for a `T`.
+unsafe fn tell<T>(
+    meta: *const et_method_meta_t,
+    out: *mut T,
+    what: impl FnOnce(&Plan) -> Result<T>,
+) -> et_error_t {
+    // SAFETY: the caller's promise.
+    code(unsafe { plan(meta).and_then(|p| give(out, what(p)?)) })
+}
+
 pub(super) fn meta(plan: &Plan) -> *const et_method_meta_t {
     ptr::from_ref(plan).cast()
 }
@@ -384,15 +406,15 @@ abi! {
     }
     program::fn et_method_meta_input_count(meta: *const et_method_meta_t) -> usize, otherwise 0, {
         // SAFETY: as above.
-        unsafe { plan(meta) }.map_or(0, |p| p.inputs.len())
+        unsafe { count(meta, |p| p.inputs.len()) }
     }
     program::fn et_method_meta_output_count(meta: *const et_method_meta_t) -> usize, otherwise 0, {
         // SAFETY: as above.
-        unsafe { plan(meta) }.map_or(0, |p| p.outputs.len())
+        unsafe { count(meta, |p| p.outputs.len()) }
     }
     program::fn et_method_meta_attribute_count(meta: *const et_method_meta_t) -> usize, otherwise 0, {
         // SAFETY: as above.
-        unsafe { plan(meta) }.map_or(0, |p| attributes(p).count())
+        unsafe { count(meta, |p| attributes(p).count()) }
     }
     program::fn et_method_meta_input_tag(
         meta: *const et_method_meta_t,
@@ -400,7 +422,7 @@ abi! {
         out: *mut et_tag_t,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above, and a place for the result, here and below.
-        code(unsafe { plan(meta).and_then(|p| give(out, tag(value(p, Some(&p.inputs), index, "input")?))) })
+        unsafe { tell(meta, out, |p| Ok(tag(value(p, Some(&p.inputs), index, "input")?))) }
     }
     program::fn et_method_meta_output_tag(
         meta: *const et_method_meta_t,
@@ -408,7 +430,7 @@ abi! {
         out: *mut et_tag_t,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe { plan(meta).and_then(|p| give(out, tag(value(p, Some(&p.outputs), index, "output")?))) })
+        unsafe { tell(meta, out, |p| Ok(tag(value(p, Some(&p.outputs), index, "output")?))) }
     }
     program::fn et_method_meta_input_tensor(
         meta: *const et_method_meta_t,
@@ -416,11 +438,7 @@ abi! {
         out: *mut et_tensor_info_t,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe {
-            plan(meta).and_then(|p| {
-                give(out, tensor_info(value(p, Some(&p.inputs), index, "input")?, "input", index)?)
-            })
-        })
+        unsafe { tell(meta, out, |p| tensor_info(value(p, Some(&p.inputs), index, "input")?, "input", index)) }
     }
     program::fn et_method_meta_output_tensor(
         meta: *const et_method_meta_t,
@@ -428,11 +446,7 @@ abi! {
         out: *mut et_tensor_info_t,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe {
-            plan(meta).and_then(|p| {
-                give(out, tensor_info(value(p, Some(&p.outputs), index, "output")?, "output", index)?)
-            })
-        })
+        unsafe { tell(meta, out, |p| tensor_info(value(p, Some(&p.outputs), index, "output")?, "output", index)) }
     }
     program::fn et_method_meta_attribute_tensor(
         meta: *const et_method_meta_t,
@@ -440,12 +454,12 @@ abi! {
         out: *mut et_tensor_info_t,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe {
-            plan(meta).and_then(|p| {
+        unsafe {
+            tell(meta, out, |p| {
                 let count = attributes(p).count();
-                give(out, info(attributes(p).nth(index).ok_or_else(|| past("attribute", index, count))?))
+                Ok(info(attributes(p).nth(index).ok_or_else(|| past("attribute", index, count))?))
             })
-        })
+        }
     }
     program::fn et_method_meta_input_value(
         meta: *const et_method_meta_t,
@@ -453,7 +467,7 @@ abi! {
         out: *mut usize,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe { plan(meta).and_then(|p| give(out, position(&p.inputs, index, "input")?)) })
+        unsafe { tell(meta, out, |p| position(&p.inputs, index, "input")) }
     }
     program::fn et_method_meta_output_value(
         meta: *const et_method_meta_t,
@@ -461,11 +475,11 @@ abi! {
         out: *mut usize,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe { plan(meta).and_then(|p| give(out, position(&p.outputs, index, "output")?)) })
+        unsafe { tell(meta, out, |p| position(&p.outputs, index, "output")) }
     }
     program::fn et_method_meta_value_count(meta: *const et_method_meta_t) -> usize, otherwise 0, {
         // SAFETY: as above.
-        unsafe { plan(meta) }.map_or(0, |p| p.values.len())
+        unsafe { count(meta, |p| p.values.len()) }
     }
     program::fn et_method_meta_value_tag(
         meta: *const et_method_meta_t,
@@ -473,7 +487,7 @@ abi! {
         out: *mut et_tag_t,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe { plan(meta).and_then(|p| give(out, tag(value(p, None, index, "value")?))) })
+        unsafe { tell(meta, out, |p| Ok(tag(value(p, None, index, "value")?))) }
     }
     program::fn et_method_meta_value_tensor(
         meta: *const et_method_meta_t,
@@ -481,13 +495,11 @@ abi! {
         out: *mut et_tensor_info_t,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe {
-            plan(meta).and_then(|p| give(out, tensor_info(value(p, None, index, "value")?, "value", index)?))
-        })
+        unsafe { tell(meta, out, |p| tensor_info(value(p, None, index, "value")?, "value", index)) }
     }
     program::fn et_method_meta_buffer_count(meta: *const et_method_meta_t) -> usize, otherwise 0, {
         // SAFETY: as above.
-        unsafe { plan(meta) }.map_or(0, |p| p.buffers.len())
+        unsafe { count(meta, |p| p.buffers.len()) }
     }
     program::fn et_method_meta_buffer(
         meta: *const et_method_meta_t,
@@ -495,21 +507,21 @@ abi! {
         out: *mut et_buffer_info_t,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe {
-            plan(meta).and_then(|p| {
+        unsafe {
+            tell(meta, out, |p| {
                 let buffer = p.buffers.get(index).ok_or_else(|| past("planned buffer", index, p.buffers.len()))?;
-                give(out, et_buffer_info_t {
+                Ok(et_buffer_info_t {
                     size: buffer.size,
                     device_type: buffer.device.kind,
                     device_index: buffer.device.index,
                     reserved: [0; 6],
                 })
             })
-        })
+        }
     }
     program::fn et_method_meta_delegate_count(meta: *const et_method_meta_t) -> usize, otherwise 0, {
         // SAFETY: as above.
-        unsafe { plan(meta) }.map_or(0, |p| p.delegates.len())
+        unsafe { count(meta, |p| p.delegates.len()) }
     }
     program::fn et_method_meta_delegate(
         meta: *const et_method_meta_t,
@@ -517,20 +529,20 @@ abi! {
         out: *mut et_delegate_info_t,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe {
-            plan(meta).and_then(|p| {
+        unsafe {
+            tell(meta, out, |p| {
                 let delegate = p.delegates.get(index).ok_or_else(|| past("delegate", index, p.delegates.len()))?;
-                give(out, et_delegate_info_t {
+                Ok(et_delegate_info_t {
                     backend: delegate.backend.as_ptr(),
                     payload_size: delegate.payload_size,
                     compile_spec_count: delegate.specs.len(),
                 })
             })
-        })
+        }
     }
     program::fn et_method_meta_operator_count(meta: *const et_method_meta_t) -> usize, otherwise 0, {
         // SAFETY: as above.
-        unsafe { plan(meta) }.map_or(0, |p| p.operators.len())
+        unsafe { count(meta, |p| p.operators.len()) }
     }
     program::fn et_method_meta_operator(meta: *const et_method_meta_t, index: usize) -> *const c_char, otherwise null(), {
         // SAFETY: as above.
@@ -538,7 +550,7 @@ abi! {
     }
     program::fn et_method_meta_instruction_count(meta: *const et_method_meta_t) -> usize, otherwise 0, {
         // SAFETY: as above.
-        unsafe { plan(meta) }.map_or(0, |p| p.chains.iter().map(Vec::len).sum())
+        unsafe { count(meta, |p| p.chains.iter().map(Vec::len).sum()) }
     }
     program::fn et_method_meta_instruction(
         meta: *const et_method_meta_t,
@@ -546,11 +558,11 @@ abi! {
         out: *mut et_instruction_info_t,
     ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
         // SAFETY: as above.
-        code(unsafe { plan(meta).and_then(|p| give(out, instruction(p, index)?)) })
+        unsafe { tell(meta, out, |p| instruction(p, index)) }
     }
     program::fn et_method_meta_external_count(meta: *const et_method_meta_t) -> usize, otherwise 0, {
         // SAFETY: as above.
-        unsafe { plan(meta) }.map_or(0, |p| external(p).len())
+        unsafe { count(meta, |p| external(p).len()) }
     }
     program::fn et_method_meta_external_key(meta: *const et_method_meta_t, index: usize) -> *const c_char, otherwise null(), {
         // SAFETY: as above.
