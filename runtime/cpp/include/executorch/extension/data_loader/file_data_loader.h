@@ -12,7 +12,7 @@ namespace executorch {
 namespace extension {
 
 /// Reads ranges of a file into memory of the runtime. May be used from several threads.
-class FileDataLoader final : public executorch::runtime::DataLoader {
+class FileDataLoader final : public executorch::runtime::internal::NativeLoader {
  public:
   /// Opens a file. Memory is aligned to at least 16, whatever `alignment` asks for less; more than 4096 is
   /// `Error::InvalidArgument`, as is what is no power of two. `Error::NotFound` or `Error::AccessFailed` name the path.
@@ -35,37 +35,10 @@ class FileDataLoader final : public executorch::runtime::DataLoader {
     return from(file_name, alignment);
   }
 
-  /// Takes the other's file. The other may only be destroyed.
-  FileDataLoader(FileDataLoader&& other) noexcept = default;
-  FileDataLoader(const FileDataLoader&) = delete;
-  FileDataLoader& operator=(const FileDataLoader&) = delete;
-  FileDataLoader& operator=(FileDataLoader&&) = delete;
-
-  ET_NODISCARD executorch::runtime::Result<executorch::runtime::FreeableBuffer> load(
-      size_t offset,
-      size_t size,
-      const DataLoader::SegmentInfo& segment_info) const override {
-    return loader_.load(offset, size, segment_info);
-  }
-
-  ET_NODISCARD executorch::runtime::Result<size_t> size() const override {
-    return loader_.size();
-  }
-
-  ET_NODISCARD executorch::runtime::Error load_into(
-      size_t offset,
-      size_t size,
-      const SegmentInfo& segment_info,
-      void* buffer) const override {
-    return loader_.load_into(offset, size, segment_info, buffer);
-  }
-
  private:
   static constexpr size_t kMaxAlignment = 4096;
 
-  explicit FileDataLoader(const et_data_loader_t& table) : loader_(table) {}
-
-  executorch::runtime::internal::NativeLoader loader_;
+  explicit FileDataLoader(const et_data_loader_t& table) : NativeLoader(table) {}
 };
 
 } // namespace extension

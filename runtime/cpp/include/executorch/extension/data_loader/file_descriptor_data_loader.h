@@ -14,7 +14,7 @@ namespace executorch {
 namespace extension {
 
 /// Reads ranges of an open file into memory of the runtime. May be used from several threads.
-class FileDescriptorDataLoader final : public executorch::runtime::DataLoader {
+class FileDescriptorDataLoader final : public executorch::runtime::internal::NativeLoader {
  public:
   /// Duplicates the descriptor, which stays the caller's; its position is not used.
   static executorch::runtime::Result<FileDescriptorDataLoader> from(int descriptor) {
@@ -43,35 +43,8 @@ class FileDescriptorDataLoader final : public executorch::runtime::DataLoader {
     return from(static_cast<int>(descriptor));
   }
 
-  /// Takes the other's file. The other may only be destroyed.
-  FileDescriptorDataLoader(FileDescriptorDataLoader&& other) noexcept = default;
-  FileDescriptorDataLoader(const FileDescriptorDataLoader&) = delete;
-  FileDescriptorDataLoader& operator=(const FileDescriptorDataLoader&) = delete;
-  FileDescriptorDataLoader& operator=(FileDescriptorDataLoader&&) = delete;
-
-  ET_NODISCARD executorch::runtime::Result<executorch::runtime::FreeableBuffer> load(
-      size_t offset,
-      size_t size,
-      const DataLoader::SegmentInfo& segment_info) const override {
-    return loader_.load(offset, size, segment_info);
-  }
-
-  ET_NODISCARD executorch::runtime::Result<size_t> size() const override {
-    return loader_.size();
-  }
-
-  ET_NODISCARD executorch::runtime::Error load_into(
-      size_t offset,
-      size_t size,
-      const SegmentInfo& segment_info,
-      void* buffer) const override {
-    return loader_.load_into(offset, size, segment_info, buffer);
-  }
-
  private:
-  explicit FileDescriptorDataLoader(const et_data_loader_t& table) : loader_(table) {}
-
-  executorch::runtime::internal::NativeLoader loader_;
+  explicit FileDescriptorDataLoader(const et_data_loader_t& table) : NativeLoader(table) {}
 };
 
 } // namespace extension

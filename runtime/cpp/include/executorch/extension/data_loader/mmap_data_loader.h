@@ -14,7 +14,7 @@ namespace extension {
 
 /// Maps a file; pages come in as they are used. The file must not be truncated meanwhile. May be used from several
 /// threads.
-class MmapDataLoader final : public executorch::runtime::DataLoader {
+class MmapDataLoader final : public executorch::runtime::internal::NativeLoader {
  public:
   /// Whether pages are locked in memory.
   enum class MlockConfig {
@@ -50,31 +50,6 @@ class MmapDataLoader final : public executorch::runtime::DataLoader {
     return from(file_name, use_mlock ? MlockConfig::UseMlock : MlockConfig::NoMlock);
   }
 
-  /// Takes the other's file. The other may only be destroyed.
-  MmapDataLoader(MmapDataLoader&& other) noexcept = default;
-  MmapDataLoader(const MmapDataLoader&) = delete;
-  MmapDataLoader& operator=(const MmapDataLoader&) = delete;
-  MmapDataLoader& operator=(MmapDataLoader&&) = delete;
-
-  ET_NODISCARD executorch::runtime::Result<executorch::runtime::FreeableBuffer> load(
-      size_t offset,
-      size_t size,
-      const DataLoader::SegmentInfo& segment_info) const override {
-    return loader_.load(offset, size, segment_info);
-  }
-
-  ET_NODISCARD executorch::runtime::Result<size_t> size() const override {
-    return loader_.size();
-  }
-
-  ET_NODISCARD executorch::runtime::Error load_into(
-      size_t offset,
-      size_t size,
-      const SegmentInfo& segment_info,
-      void* buffer) const override {
-    return loader_.load_into(offset, size, segment_info, buffer);
-  }
-
  private:
   static et_load_mode_t mode(MlockConfig config) {
     switch (config) {
@@ -90,9 +65,7 @@ class MmapDataLoader final : public executorch::runtime::DataLoader {
     return ET_LOAD_MMAP;
   }
 
-  explicit MmapDataLoader(const et_data_loader_t& table) : loader_(table) {}
-
-  executorch::runtime::internal::NativeLoader loader_;
+  explicit MmapDataLoader(const et_data_loader_t& table) : NativeLoader(table) {}
 };
 
 } // namespace extension

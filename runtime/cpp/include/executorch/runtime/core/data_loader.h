@@ -120,11 +120,10 @@ inline et_data_loader_t to_c(const DataLoader* loader) {
   return table;
 }
 
-/// A loader of the C interface, which it owns.
-class NativeLoader {
+/// A loader of the C interface, which it owns: what the loaders of files are made of.
+class NativeLoader : public DataLoader {
  public:
-  NativeLoader() = default;
-  explicit NativeLoader(const et_data_loader_t& table) : table_(table) {}
+  /// Takes the other's loader. The other may only be destroyed.
   NativeLoader(NativeLoader&& other) noexcept : table_(other.table_) {
     other.table_ = {};
   }
@@ -132,20 +131,22 @@ class NativeLoader {
   NativeLoader& operator=(const NativeLoader&) = delete;
   NativeLoader& operator=(NativeLoader&&) = delete;
 
-  ~NativeLoader() {
+  ~NativeLoader() override {
     if (table_.destroy != nullptr) {
       table_.destroy(table_.user_data);
     }
   }
 
-  Result<FreeableBuffer> load(size_t offset, size_t size, const DataLoader::SegmentInfo& segment_info) const {
+  ET_NODISCARD Result<FreeableBuffer> load(size_t offset, size_t size, const SegmentInfo& segment_info)
+      const override {
     const et_segment_info_t info = to_c(segment_info);
     et_buffer_t buffer{};
     ET_CHECK_OK_OR_RETURN_ERROR(from_c(table_.load(table_.user_data, offset, size, &info, &buffer)));
     return from_c(buffer);
   }
 
-  Error load_into(size_t offset, size_t size, const DataLoader::SegmentInfo& segment_info, void* destination) const {
+  ET_NODISCARD Error load_into(size_t offset, size_t size, const SegmentInfo& segment_info, void* destination)
+      const override {
     const et_segment_info_t info = to_c(segment_info);
     if (table_.load_into != nullptr) {
       return from_c(table_.load_into(table_.user_data, offset, size, &info, destination));
@@ -157,14 +158,17 @@ class NativeLoader {
     return Error::Ok;
   }
 
-  Result<size_t> size() const {
+  ET_NODISCARD Result<size_t> size() const override {
     uint64_t size = 0;
     ET_CHECK_OK_OR_RETURN_ERROR(from_c(table_.size(table_.user_data, &size)));
     return static_cast<size_t>(size);
   }
 
+ protected:
+  explicit NativeLoader(const et_data_loader_t& table) : table_(table) {}
+
  private:
-  et_data_loader_t table_{};
+  et_data_loader_t table_;
 };
 
 } // namespace internal
