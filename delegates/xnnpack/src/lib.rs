@@ -1,0 +1,5 @@
+//! Runs programs that upstream's XNNPACK partitioner lowered.
+//!
+//! A payload becomes a checked [`graph`]; all other modules work on that and trust it.
+
+pub mod graph;
