@@ -213,7 +213,7 @@ impl<'a, T: Element> Product<'a, T> {
         }
         let (init, init_at, init_row) = fused.unwrap_or((Init::Zero, std::ptr::null(), 0));
         let clamp = if fused.is_some() { self.activation.limits() } else { None };
-        self.blocked(kernels, pool, scratch, &mut out, (init, init_at, init_row, clamp));
+        self.blocked(kernels, pool, scratch, &mut out, (init, init_at, init_row, clamp))?;
         if fused.is_none() {
             self.finish(addend, &mut out);
         }
@@ -298,7 +298,7 @@ impl<'a, T: Element> Product<'a, T> {
         scratch: &mut [T],
         out: &mut MatrixMut<'_, T>,
         (init, init_at, init_row, clamp): (Init, *const T, usize, Option<(T, T)>),
-    ) {
+    ) -> Result<()> {
         let [m, n, k] = [out.rows, out.cols, self.depth()];
         let nr = kernels.nr();
         let threads = pool::useful_threads(pool, m * n * k);
@@ -310,7 +310,7 @@ impl<'a, T: Element> Product<'a, T> {
         };
         let (packed_b, scratch) = scratch.split_at_mut(b_len);
         let b = match self.b {
-            Rhs::Packed(b) => BSource::Packed { data: b.data.as_ptr() },
+            Rhs::Packed(b) => BSource::Packed { data: b.data()?.as_ptr() },
             Rhs::View(b) => {
                 let to = Shared::new(packed_b);
                 let direct = b.col_stride() == 1 && m <= DIRECT_ROWS;
@@ -335,7 +335,7 @@ impl<'a, T: Element> Product<'a, T> {
             }
         };
         let (a, row_unit) = match self.a {
-            Lhs::Packed(a) => (ASource::Packed { data: a.data.as_ptr(), mr: a.mr }, a.mr),
+            Lhs::Packed(a) => (ASource::Packed { data: a.data()?.as_ptr(), mr: a.mr }, a.mr),
             Lhs::View(a) => {
                 let aliases = (a.row_stride() * size_of::<T>()).is_multiple_of(1024);
                 let few = m <= kernels.mr_direct || (n <= DIRECT_COLS && !aliases);
@@ -381,6 +381,7 @@ impl<'a, T: Element> Product<'a, T> {
             // SAFETY: every view was checked against its slice; tasks own disjoint parts of C.
             unsafe { block.run(rows, cols, slot.get()) };
         });
+        Ok(())
     }
 
     fn depth(&self) -> usize {

@@ -49,6 +49,16 @@ impl Isa {
         }
     }
 
+    /// Its number in packed bytes.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Isa::Avx512 => 1,
+            Isa::Avx2 => 2,
+            Isa::Neon => 3,
+            Isa::Scalar => 4,
+        }
+    }
+
     /// The instruction set that this process uses unless told otherwise: the fastest available, or
     /// the one that the environment variable `ET_CPU_ISA` names, if it is available. Decided once.
     pub fn active() -> Isa {
@@ -98,7 +108,7 @@ impl<T> Kernels<T> {
 }
 
 /// Number types with packed kernels: `f32` and `f64`.
-pub trait Element: Real + sealed::Sealed {
+pub trait Element: Real + bytemuck::Pod + sealed::Sealed {
     /// The kernels of an instruction set. Fails if it is not available here.
     #[doc(hidden)]
     fn kernels(isa: Isa) -> Result<&'static Kernels<Self>>;

@@ -9,6 +9,10 @@
 //! | transposed convolution in `f32` | [`conv::PackedConvTransposed`] |
 //! | both, any number type and any strides | [`conv::general_conv`], [`conv::general_conv_transposed`] |
 //!
+//! Packed operands are one piece of bytes each ([`PackedBytes`]): they can be packed straight into a
+//! buffer, kept in a file, and used from a memory map without a copy (`packed_len`, `pack_into`,
+//! `from_bytes`). A header says what they are for; anything else is refused.
+//!
 //! Every call takes the threads to use as a [`Pool`], and scratch memory whose size a `scratch_len`
 //! function tells; then nothing is allocated. Scratch depends on the number of threads: ask again
 //! when that changes. Sizes, strides and slices are checked by safe entry points that return an
@@ -33,6 +37,7 @@ mod number;
 mod pack;
 mod pool;
 mod simd;
+mod store;
 
 pub use batch::{Batch, batched, batched_scratch_len};
 pub use error::{Error, Result};
@@ -43,3 +48,4 @@ pub use matrix::{Matrix, MatrixMut};
 pub use number::Number;
 pub use pack::{PackedA, PackedB};
 pub use pool::{Pool, Serial};
+pub use store::{BytesOwner, PACKED_ALIGNMENT, PACKING_VERSION, PackedBytes};

@@ -5,31 +5,10 @@ use crate::error::{Result, product};
 use crate::isa::{Element, Isa, Kernels};
 use crate::matrix::Matrix;
 use crate::micro::SLACK;
+use crate::pool::{self, Pool, Serial, Shared, TASKS_PER_THREAD};
+use crate::store::{Header, Kind, PackedBytes, blob_len, elements_mut};
+use std::marker::PhantomData;
 use std::ops::Range;
-
-/// Elements of zeroed memory that start on a 64-byte line.
-#[derive(Debug, Clone)]
-pub(crate) struct Aligned<T> {
-    data: Vec<T>,
-    start: usize,
-    len: usize,
-}
-
-impl<T: Element> Aligned<T> {
-    pub(crate) fn new(len: usize) -> Self {
-        let data = vec![T::ZERO; len + line::<T>()];
-        let start = align_offset(&data);
-        Self { data, start, len }
-    }
-
-    pub(crate) fn as_ptr(&self) -> *const T {
-        self.data[self.start..].as_ptr()
-    }
-
-    pub(crate) fn as_mut(&mut self) -> &mut [T] {
-        &mut self.data[self.start..self.start + self.len]
-    }
-}
 
 /// Elements in a 64-byte line.
 pub(crate) const fn line<T>() -> usize {
@@ -132,12 +111,13 @@ pub(crate) fn panel_rows(m: usize, mr: usize) -> usize {
 /// A left operand, `M × K`, packed once for many products.
 #[derive(Debug, Clone)]
 pub struct PackedA<T> {
-    pub(crate) data: Aligned<T>,
+    bytes: PackedBytes,
     pub(crate) isa: Isa,
     pub(crate) m: usize,
     pub(crate) k: usize,
     /// Rows of a panel.
     pub(crate) mr: usize,
+    element: PhantomData<T>,
 }
 
 impl<T: Element> PackedA<T> {
@@ -148,44 +128,148 @@ impl<T: Element> PackedA<T> {
 
     /// Packs for a given instruction set. Fails if this CPU lacks it.
     pub fn with_isa(a: &Matrix<'_, T>, isa: Isa) -> Result<Self> {
+        let shape = [a.rows(), a.cols()];
+        let bytes = PackedBytes::build(Self::packed_len(shape, isa)?, |to| Self::pack_into(a, isa, to))?;
+        Self::from_bytes(shape, isa, bytes)
+    }
+
+    /// Bytes of a packed `[M, K]` operand.
+    pub fn packed_len(shape: [usize; 2], isa: Isa) -> Result<usize> {
+        blob_len::<T>(packed_a_len(T::kernels(isa)?, shape)?)
+    }
+
+    /// Packs into `to`, of [`PackedA::packed_len`] bytes that start on a multiple of
+    /// [`crate::PACKED_ALIGNMENT`].
+    pub fn pack_into(a: &Matrix<'_, T>, isa: Isa, to: &mut [u8]) -> Result<()> {
         let kernels = T::kernels(isa)?;
         let (m, k) = (a.rows(), a.cols());
+        Self::header([m, k], isa)?.write(to)?;
+        let to = elements_mut::<T>(to)?;
+        debug_assert!(to.len() >= packed_a_len(kernels, [m, k])?);
         let mr = panel_rows(m, kernels.mr);
-        let len = product("packed A", &[m.div_ceil(mr) * mr, k])?;
-        let mut data = Aligned::new(len + SLACK);
-        // SAFETY: the ranges are the whole matrix, and `data` has the length that `pack_a` asks for.
-        unsafe { pack_a(kernels, a, 0..m, 0..k, mr, data.as_mut().as_mut_ptr()) };
-        Ok(Self { data, isa, m, k, mr })
+        // SAFETY: the ranges are the whole matrix, and `to` has the length that `pack_a` asks for.
+        unsafe { pack_a(kernels, a, 0..m, 0..k, mr, to.as_mut_ptr()) };
+        Ok(())
     }
+
+    /// An operand `[M, K]` that was packed before, in this process or another. Fails if this CPU lacks
+    /// the instruction set, or if the bytes were packed for anything else. Values are not checked.
+    pub fn from_bytes(shape: [usize; 2], isa: Isa, bytes: PackedBytes) -> Result<Self> {
+        let kernels = T::kernels(isa)?;
+        Self::header(shape, isa)?.check(bytes.get()?)?;
+        let [m, k] = shape;
+        Ok(Self { bytes, isa, m, k, mr: panel_rows(m, kernels.mr), element: PhantomData })
+    }
+
+    /// What [`PackedA::from_bytes`] takes.
+    pub fn bytes(&self) -> &PackedBytes {
+        &self.bytes
+    }
+
+    fn header(shape: [usize; 2], isa: Isa) -> Result<Header> {
+        Ok(Header::new::<T>(Kind::Left, isa, Self::packed_len(shape, isa)?, &shape))
+    }
+
+    /// All panels.
+    pub(crate) fn data(&self) -> Result<&[T]> {
+        self.bytes.elements(Header::LEN, packed_a_len(T::kernels(self.isa)?, [self.m, self.k])?)
+    }
+}
+
+/// Elements of a packed left operand.
+pub(crate) fn packed_a_len<T: Element>(kernels: &Kernels<T>, [m, k]: [usize; 2]) -> Result<usize> {
+    let mr = panel_rows(m, kernels.mr);
+    let len = product("packed A", &[m.div_ceil(mr), mr, k])?;
+    product("packed A", &[len.div_ceil(SLACK) + 1, SLACK])
 }
 
 /// A right operand, `K × N`, packed once for many products.
 #[derive(Debug, Clone)]
 pub struct PackedB<T> {
-    pub(crate) data: Aligned<T>,
+    bytes: PackedBytes,
     pub(crate) isa: Isa,
     pub(crate) k: usize,
     pub(crate) n: usize,
+    element: PhantomData<T>,
 }
 
 impl<T: Element> PackedB<T> {
-    /// Packs for the process's instruction set.
+    /// Packs for the process's instruction set, on this thread.
     pub fn new(b: &Matrix<'_, T>) -> Result<Self> {
-        Self::with_isa(b, Isa::active())
+        Self::pack(b, Isa::active(), &Serial)
     }
 
-    /// Packs for a given instruction set. Fails if this CPU lacks it.
-    pub fn with_isa(b: &Matrix<'_, T>, isa: Isa) -> Result<Self> {
+    /// Packs for a given instruction set, on the threads of a pool. Fails if this CPU lacks it.
+    pub fn pack(b: &Matrix<'_, T>, isa: Isa, pool: &dyn Pool) -> Result<Self> {
+        let shape = [b.rows(), b.cols()];
+        let len = Self::packed_len(shape, isa)?;
+        let bytes = PackedBytes::build(len, |to| Self::pack_into(b, isa, pool, to))?;
+        Self::from_bytes(shape, isa, bytes)
+    }
+
+    /// Bytes of a packed `[K, N]` operand.
+    pub fn packed_len(shape: [usize; 2], isa: Isa) -> Result<usize> {
+        blob_len::<T>(packed_b_len(T::kernels(isa)?, shape)?)
+    }
+
+    /// Packs into `to`, of [`PackedB::packed_len`] bytes that start on a multiple of
+    /// [`crate::PACKED_ALIGNMENT`]. On an error `to` is unchanged.
+    pub fn pack_into(b: &Matrix<'_, T>, isa: Isa, pool: &dyn Pool, to: &mut [u8]) -> Result<()> {
         let kernels = T::kernels(isa)?;
-        let (k, n) = (b.rows(), b.cols());
-        let panels = n.div_ceil(kernels.nr());
-        let len = product("packed B", &[panels, kernels.nr(), k])?;
-        let mut data = Aligned::new(len);
-        let to: *mut T = data.as_mut().as_mut_ptr();
-        for panel in 0..panels {
-            // SAFETY: the panel exists, and `data` holds `panels` of them.
-            unsafe { pack_b_panel(kernels, b, panel, to.add(panel * kernels.nr() * k)) };
-        }
-        Ok(Self { data, isa, k, n })
+        Self::header([b.rows(), b.cols()], isa)?.write(to)?;
+        let to = elements_mut::<T>(to)?;
+        debug_assert!(to.len() >= packed_b_len(kernels, [b.rows(), b.cols()])?);
+        let each = kernels.nr() * b.rows();
+        let panels = b.cols().div_ceil(kernels.nr());
+        let tasks = packing_tasks(pool, each * panels, panels);
+        let to = Shared::new(to);
+        pool::run(pool, tasks, &|task| {
+            for panel in pool::part(panels, tasks, task) {
+                // SAFETY: the panel exists, `to` holds all panels, and this one is this task's.
+                unsafe { pack_b_panel(kernels, b, panel, to.get().add(panel * each)) };
+            }
+        });
+        Ok(())
+    }
+
+    /// An operand `[K, N]` that was packed before, in this process or another. Fails if this CPU lacks
+    /// the instruction set, or if the bytes were packed for anything else. Values are not checked.
+    pub fn from_bytes(shape: [usize; 2], isa: Isa, bytes: PackedBytes) -> Result<Self> {
+        Self::header(shape, isa)?.check(bytes.get()?)?;
+        let [k, n] = shape;
+        Ok(Self { bytes, isa, k, n, element: PhantomData })
+    }
+
+    /// What [`PackedB::from_bytes`] takes.
+    pub fn bytes(&self) -> &PackedBytes {
+        &self.bytes
+    }
+
+    /// `[K, N]`.
+    pub fn shape(&self) -> [usize; 2] {
+        [self.k, self.n]
+    }
+
+    fn header(shape: [usize; 2], isa: Isa) -> Result<Header> {
+        Ok(Header::new::<T>(Kind::Right, isa, Self::packed_len(shape, isa)?, &shape))
+    }
+
+    /// All panels.
+    pub(crate) fn data(&self) -> Result<&[T]> {
+        self.bytes.elements(Header::LEN, packed_b_len(T::kernels(self.isa)?, [self.k, self.n])?)
+    }
+}
+
+/// Elements of a packed right operand.
+pub(crate) fn packed_b_len<T: Element>(kernels: &Kernels<T>, [k, n]: [usize; 2]) -> Result<usize> {
+    product("packed B", &[n.div_ceil(kernels.nr()), kernels.nr(), k])
+}
+
+/// Tasks to pack `elements`, in `panels`, with.
+pub(crate) fn packing_tasks(pool: &dyn Pool, elements: usize, panels: usize) -> usize {
+    // An element takes as long as several multiply-adds.
+    match pool::useful_threads(pool, elements.saturating_mul(8)) {
+        1 => 1,
+        threads => (threads * TASKS_PER_THREAD).min(panels.max(1)),
     }
 }

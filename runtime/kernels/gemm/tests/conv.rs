@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Rng, Threads, isas};
-use executorch_gemm::conv::{ConvParams, Layout, PackedConv, Tensor4, Tensor4Mut};
+use executorch_gemm::conv::{ConvPacking, ConvParams, ConvWeight, Layout, PackedConv, Tensor4, Tensor4Mut};
 use executorch_gemm::{Activation, Isa, Pool, Serial};
 
 fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
@@ -54,7 +54,8 @@ fn check(rng: &mut Rng, isa: Isa, pool: &dyn Pool, p: ConvParams, [n, h, w]: [us
     let strides = [k[0] * k[1] * k[2], k[1] * k[2], k[2], 1];
     let bias = rng.floats(p.out_channels);
     let bias = (rng.below(3) > 0).then_some(&bias[..]);
-    let conv = PackedConv::with_isa(p, layout, &weight, strides, bias, isa).unwrap();
+    let packing = ConvPacking { params: p, layout, isa };
+    let conv = PackedConv::pack(packing, ConvWeight { data: &weight, strides }, bias, pool).unwrap();
 
     let input = Tensor4::new(&data, in_sizes, in_strides).unwrap();
     let out_sizes = [n, p.out_channels, oh, ow];

@@ -37,7 +37,7 @@ fn check(rng: &mut Rng, isa: Isa, pool: &dyn Pool, [m, n, k]: [usize; 3]) {
     let (a, b, d) = (Operand::new(rng, m, k), Operand::new(rng, k, n), Operand::new(rng, m, n));
     let (row, col) = (rng.floats(n), rng.floats(m));
     let packed_a = PackedA::with_isa(&a.view(), isa).unwrap();
-    let packed_b = PackedB::with_isa(&b.view(), isa).unwrap();
+    let packed_b = PackedB::pack(&b.view(), isa, pool).unwrap();
     let lhs = if rng.below(2) == 0 { Lhs::View(a.view()) } else { Lhs::Packed(&packed_a) };
     let rhs = if rng.below(2) == 0 { Rhs::View(b.view()) } else { Rhs::Packed(&packed_b) };
     let mut product = Product::new(lhs, rhs);

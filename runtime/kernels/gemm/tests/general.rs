@@ -6,8 +6,8 @@ mod common;
 
 use common::{Rng, Threads};
 use executorch_gemm::conv::{
-    ConvParams, ConvWeight, Layout, PackedConvTransposed, Tensor4, Tensor4Mut, general_conv,
-    general_conv_transposed,
+    ConvParams, ConvWeight, Layout, PackedConvTransposed, Tensor4, Tensor4Mut, TransposedPacking,
+    general_conv, general_conv_transposed,
 };
 use executorch_gemm::{
     Activation, Batch, Matrix, MatrixMut, Pool, Serial, batched, batched_scratch_len, general_product,
@@ -278,7 +278,8 @@ fn packed_transposed_convolutions_match_the_reference() {
             let (weight, bias) = (floats(&weight), floats(&bias));
             let strides = [outs * taps, taps, p.kernel[1], 1];
             let weight = ConvWeight { data: &weight, strides };
-            let conv = PackedConvTransposed::with_isa(p, extra, weight, Some(&bias), isa).unwrap();
+            let packing = TransposedPacking { params: p, output_padding: extra, isa };
+            let conv = PackedConvTransposed::pack(packing, weight, Some(&bias)).unwrap();
 
             // The input lies dense, or with gaps between its rows.
             let gap = rng.below(2) * 3;

@@ -8,9 +8,9 @@
 //! Channels last: each output pixel is a sum over taps of vectors of channels.
 
 use super::stage::copy;
-use super::{ConvParams, Layout, Tensor4, Tensor4Mut, Weight};
+use super::{ConvPacking, ConvParams, Layout, Tensor4, Tensor4Mut, Weight};
 use crate::error::{Error, Result, product};
-use crate::isa::{Element, Isa, Kernels};
+use crate::isa::{Element, Kernels};
 use crate::micro::Taps;
 use crate::pool::{self, Pool, Shared, Slots, TASKS_PER_THREAD};
 
@@ -21,11 +21,12 @@ const SLACK: usize = 64;
 /// Narrower outputs are computed for all rows at once: their rows would not fill the vectors.
 const FLAT_WIDTH: usize = 48;
 
-/// Packed depthwise weights: `[OC][taps]` (channels first) or `[taps][C]` (channels last).
+/// How a depthwise convolution is done, with weights packed as `[OC][taps]` (channels first) or
+/// `[taps][C]` (channels last).
+#[derive(Clone, Copy)]
 pub(super) struct Depthwise {
     kernels: &'static Kernels<f32>,
     layout: Layout,
-    weight: Vec<f32>,
 }
 
 impl std::fmt::Debug for Depthwise {
@@ -59,34 +60,31 @@ impl Planes {
 }
 
 impl Depthwise {
-    /// Packs, or gives nothing if the convolution is not of this kind.
-    pub(super) fn pack(
-        p: &ConvParams,
-        layout: Layout,
-        weight: &Weight<'_, f32>,
-        isa: Isa,
-    ) -> Result<Option<Self>> {
-        let kernels = f32::kernels(isa)?;
+    /// Gives nothing if the convolution is not of this kind.
+    pub(super) fn new(packing: &ConvPacking) -> Result<Option<Self>> {
+        let (p, layout) = (&packing.params, packing.layout);
+        let kernels = f32::kernels(packing.isa)?;
         let taps = p.kernel[0].saturating_mul(p.kernel[1]);
         let same = p.out_channels == p.in_channels || layout == Layout::ChannelsFirst;
-        if p.groups != p.in_channels || p.groups == 1 || taps > MAX_TAPS || !same {
-            return Ok(None);
-        }
+        let fits = p.groups == p.in_channels && p.groups > 1 && taps <= MAX_TAPS && same;
+        Ok(fits.then_some(Self { kernels, layout }))
+    }
+
+    /// Elements of packed weights.
+    pub(super) fn packed_len(&self, p: &ConvParams) -> Result<usize> {
+        product("depthwise weights", &[p.kernel[0], p.kernel[1], p.out_channels])
+    }
+
+    /// Packs into at least [`Depthwise::packed_len`] elements.
+    pub(super) fn pack(&self, p: &ConvParams, weight: &Weight<'_>, to: &mut [f32]) {
+        let taps = p.kernel[0] * p.kernel[1];
         let tap = |oc: usize, t: usize| weight.get(oc, 0, t / p.kernel[1], t % p.kernel[1]);
-        let mut packed = Vec::with_capacity(taps * p.out_channels);
-        match layout {
-            Layout::ChannelsFirst => {
-                for oc in 0..p.out_channels {
-                    packed.extend((0..taps).map(|t| tap(oc, t)));
-                }
-            }
-            Layout::ChannelsLast => {
-                for t in 0..taps {
-                    packed.extend((0..p.out_channels).map(|oc| tap(oc, t)));
-                }
-            }
+        for (i, value) in to.iter_mut().enumerate().take(taps * p.out_channels) {
+            *value = match self.layout {
+                Layout::ChannelsFirst => tap(i / taps, i % taps),
+                Layout::ChannelsLast => tap(i % p.out_channels, i / p.out_channels),
+            };
         }
-        Ok(Some(Self { kernels, layout, weight: packed }))
     }
 
     /// Threads, and scratch of a task.
@@ -121,6 +119,7 @@ impl Depthwise {
         &self,
         p: &ConvParams,
         bias: &[f32],
+        weight: &[f32],
         pool: &dyn Pool,
         scratch: &mut [f32],
         input: &Tensor4<'_, f32>,
@@ -134,6 +133,7 @@ impl Depthwise {
         let call = Call {
             p,
             bias,
+            weight,
             clamp,
             input: Shared::from_const(input.data().as_ptr()),
             size: [input.sizes()[2], input.sizes()[3]],
@@ -195,7 +195,7 @@ impl Depthwise {
             let out = call.out.get().wrapping_add(image * call.out_strides[0] + oc * call.out_strides[1]);
             let mut row = Taps {
                 sources: &sources[..taps],
-                weight: self.weight[oc * taps..].as_ptr(),
+                weight: call.weight[oc * taps..].as_ptr(),
                 weight_row: 1,
                 bias: &raw const call.bias[oc],
                 out,
@@ -267,7 +267,7 @@ impl Depthwise {
             unsafe {
                 (self.kernels.taps_channels)(&Taps {
                     sources: &sources[..taps],
-                    weight: self.weight.as_ptr(),
+                    weight: call.weight.as_ptr(),
                     weight_row: channels,
                     bias: call.bias.as_ptr(),
                     out: call.out.get().add(at),
@@ -283,6 +283,7 @@ impl Depthwise {
 struct Call<'a> {
     p: &'a ConvParams,
     bias: &'a [f32],
+    weight: &'a [f32],
     clamp: Option<(f32, f32)>,
     input: Shared<f32>,
     size: [usize; 2],

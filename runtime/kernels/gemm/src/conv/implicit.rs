@@ -1,13 +1,15 @@
 //! Convolution as a product of the weights with patches that are gathered block by block.
 
 use super::stage::Source;
-use super::{ConvParams, Layout, Tensor4, Tensor4Mut, Weight};
+use super::{ConvPacking, ConvParams, Layout, Tensor4, Tensor4Mut, Weight};
 use crate::block::{ASource, BSource, Block};
-use crate::error::Result;
-use crate::isa::{Element, Isa, Kernels};
+use crate::error::{Result, product};
+use crate::isa::{Element, Kernels};
 use crate::matrix::Matrix;
 use crate::micro::Init;
-use crate::pack::{PackedA, PackedB, align_offset, line};
+use crate::pack::{
+    align_offset, line, pack_a, pack_panel, packed_a_len, packed_b_len, packing_tasks, panel_rows,
+};
 use crate::pool::{self, Pool, Shared, Slots, TASKS_PER_THREAD};
 
 /// Elements of patches that one task gathers at a time: what stays in a core's L2 cache.
@@ -16,20 +18,20 @@ const STAGE: usize = 160 * 1024;
 /// Most output channels for which pixels are read in place.
 const IN_PLACE_CHANNELS: usize = 128;
 
-/// The weights of each group, as the operand that the layout needs.
-pub(super) enum Implicit {
-    /// `out[OC, P] = weight[OC, K] · patches[K, P]`.
-    First(&'static Kernels<f32>, Vec<PackedA<f32>>),
-    /// `out[P, OC] = patches[P, K] · weight[K, OC]`.
-    Last(&'static Kernels<f32>, Vec<PackedB<f32>>),
+/// How the convolution is done, with the weights of each group packed as the operand that the layout
+/// needs: `out[OC, P] = weight[OC, K] · patches[K, P]` (channels first), or
+/// `out[P, OC] = patches[P, K] · weight[K, OC]` (channels last).
+#[derive(Clone, Copy)]
+pub(super) struct Implicit {
+    kernels: &'static Kernels<f32>,
+    layout: Layout,
+    /// Elements of each group's packed weights.
+    group: usize,
 }
 
 impl std::fmt::Debug for Implicit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Implicit::First(..) => "Implicit::First",
-            Implicit::Last(..) => "Implicit::Last",
-        })
+        write!(f, "Implicit({:?})", self.layout)
     }
 }
 
@@ -47,73 +49,85 @@ struct Cut {
 }
 
 impl Implicit {
-    pub(super) fn pack(
-        params: &ConvParams,
-        layout: Layout,
-        weight: &Weight<'_, f32>,
-        isa: Isa,
-    ) -> Result<Self> {
-        let kernels = f32::kernels(isa)?;
-        let (outs, depth) = (params.out_group(), params.depth()?);
-        let mut dense = Vec::with_capacity(outs * depth);
-        let mut group = |g: usize| {
-            dense.clear();
-            let [height, width] = params.kernel;
-            let ins = params.in_group();
-            for oc in g * outs..(g + 1) * outs {
-                match layout {
-                    Layout::ChannelsFirst => {
-                        for ic in 0..ins {
-                            for y in 0..height {
-                                dense.extend((0..width).map(|x| weight.get(oc, ic, y, x)));
-                            }
-                        }
-                    }
-                    Layout::ChannelsLast => {
-                        for y in 0..height {
-                            for x in 0..width {
-                                dense.extend((0..ins).map(|ic| weight.get(oc, ic, y, x)));
-                            }
-                        }
-                    }
-                }
-            }
-            let view = Matrix::row_major(&dense, outs, depth)?;
-            match layout {
-                Layout::ChannelsFirst => PackedA::with_isa(&view, isa).map(Ok),
-                Layout::ChannelsLast => PackedB::with_isa(&view.transposed(), isa).map(Err),
-            }
+    pub(super) fn new(packing: &ConvPacking) -> Result<Self> {
+        let kernels = f32::kernels(packing.isa)?;
+        let (outs, depth) = (packing.params.out_group(), packing.params.depth()?);
+        let group = match packing.layout {
+            Layout::ChannelsFirst => packed_a_len(kernels, [outs, depth])?,
+            Layout::ChannelsLast => packed_b_len(kernels, [depth, outs])?,
         };
-        let (mut first, mut last) = (Vec::new(), Vec::new());
-        for g in 0..params.groups {
-            match group(g)? {
-                Ok(packed) => first.push(packed),
-                Err(packed) => last.push(packed),
-            }
-        }
-        Ok(match layout {
-            Layout::ChannelsFirst => Implicit::First(kernels, first),
-            Layout::ChannelsLast => Implicit::Last(kernels, last),
-        })
+        Ok(Self { kernels, layout: packing.layout, group })
     }
 
-    fn kernels(&self) -> &'static Kernels<f32> {
-        match self {
-            Implicit::First(kernels, _) | Implicit::Last(kernels, _) => kernels,
+    /// Elements of packed weights.
+    pub(super) fn packed_len(&self, p: &ConvParams) -> Result<usize> {
+        product("convolution weights", &[p.groups, self.group])
+    }
+
+    /// Packs into at least [`Implicit::packed_len`] elements.
+    pub(super) fn pack(&self, p: &ConvParams, weight: &Weight<'_>, pool: &dyn Pool, to: &mut [f32]) {
+        if self.group == 0 {
+            return;
         }
+        let (outs, depth) = (p.out_group(), self.group_depth(p));
+        for (g, to) in to.chunks_exact_mut(self.group).take(p.groups).enumerate() {
+            if self.layout == Layout::ChannelsFirst {
+                let mut dense = vec![0.0; outs * depth];
+                for (o, row) in dense.chunks_exact_mut(depth).enumerate() {
+                    weight.row(p, self.layout, g * outs + o, row);
+                }
+                let mr = panel_rows(outs, self.kernels.mr);
+                let Ok(view) = Matrix::row_major(&dense, outs, depth) else { unreachable!("made so") };
+                // SAFETY: `to` has the elements that `packed_a_len` counts.
+                unsafe { pack_a(self.kernels, &view, 0..outs, 0..depth, mr, to.as_mut_ptr()) };
+                continue;
+            }
+            let nr = self.kernels.nr();
+            let panels = outs.div_ceil(nr);
+            let tasks = packing_tasks(pool, to.len(), panels);
+            let to = Shared::new(to);
+            pool::run(pool, tasks, &|task| {
+                let mut dense = Vec::new();
+                for panel in pool::part(panels, tasks, task) {
+                    let first = g * outs + panel * nr;
+                    let lanes = (outs - panel * nr).min(nr);
+                    let (from, row) = match weight.rows_in_order(p) {
+                        Some(row) => (weight.data[first * row..].as_ptr(), row),
+                        None => {
+                            dense.resize(nr * depth, 0.0);
+                            for (o, row) in dense.chunks_exact_mut(depth).enumerate().take(lanes) {
+                                weight.row(p, self.layout, first + o, row);
+                            }
+                            (dense.as_ptr(), depth)
+                        }
+                    };
+                    // SAFETY: `lanes` rows of `depth` elements lie at `from`; `to` holds all panels, and
+                    // this one is this task's.
+                    unsafe {
+                        let to = to.get().add(panel * nr * depth);
+                        pack_panel(self.kernels, from, [row, 1], lanes, depth, to, nr);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Products summed for each output: checked when the convolution was described.
+    fn group_depth(&self, p: &ConvParams) -> usize {
+        p.in_group() * p.kernel[0] * p.kernel[1]
     }
 
     fn cut(&self, p: &ConvParams, n: usize, pixels: usize, pool: &dyn Pool) -> Result<Cut> {
         let depth = p.depth()?;
-        let kernels = self.kernels();
+        let kernels = self.kernels;
         // Blocks are whole panels of pixels; channel tasks are whole panels of channels.
-        let (unit, channel_panels, ld) = match self {
-            Implicit::First(_, packed) => {
-                let panel = packed.first().map_or(1, |a| a.mr);
+        let (unit, channel_panels, ld) = match self.layout {
+            Layout::ChannelsFirst => {
+                let panel = panel_rows(p.out_group(), kernels.mr);
                 (kernels.nr(), p.out_group().div_ceil(panel), 0)
             }
             // An odd number of lines between rows spreads them over the cache's sets.
-            Implicit::Last(..) => {
+            Layout::ChannelsLast => {
                 let lines = depth.div_ceil(line::<f32>()) | 1;
                 (kernels.mr_direct, p.out_group().div_ceil(kernels.nr()), lines * line::<f32>())
             }
@@ -156,6 +170,7 @@ impl Implicit {
         &self,
         p: &ConvParams,
         bias: &[f32],
+        weight: &[f32],
         pool: &dyn Pool,
         scratch: &mut [f32],
         input: &Tensor4<'_, f32>,
@@ -173,7 +188,8 @@ impl Implicit {
         let [_, _, h, w] = input.sizes();
         let in_strides = input.strides();
         let in_data = Shared::from_const(input.data().as_ptr());
-        let kernels = self.kernels();
+        let kernels = self.kernels;
+        let mr = panel_rows(p.out_group(), kernels.mr);
         let k = p.depth()?;
         let (ins, outs) = (p.in_group(), p.out_group());
         // A pointwise convolution with few outputs reads pixels as they lie: packing would not pay.
@@ -199,9 +215,9 @@ impl Implicit {
             let base = out.get().wrapping_add(image * out_strides[0] + group * outs * out_strides[1]);
             let mut slot = slots.take();
             let stage = slot.get().as_mut_ptr();
-            let grid = match self {
-                Implicit::First(..) => kernels.nr(),
-                Implicit::Last(..) => kernels.mr_direct,
+            let grid = match self.layout {
+                Layout::ChannelsFirst => kernels.nr(),
+                Layout::ChannelsLast => kernels.mr_direct,
             };
             let mine = pool::part(pixels.div_ceil(grid), cut.pixel_tasks, task);
             let mine = mine.start * grid..(mine.end * grid).min(pixels);
@@ -210,9 +226,9 @@ impl Implicit {
                 // SAFETY: the tensors were checked; tasks own disjoint pixels and channels of the
                 // output; a block of patches fits the task's slot.
                 unsafe {
-                    match self {
-                        Implicit::First(_, packed) => {
-                            let a = &packed[group];
+                    let weight = weight[group * self.group..].as_ptr();
+                    match self.layout {
+                        Layout::ChannelsFirst => {
                             let b = if in_place {
                                 // Only a partial last panel is copied.
                                 let nr = kernels.nr();
@@ -228,11 +244,11 @@ impl Implicit {
                                 source.panels(some.clone(), kernels.nr(), stage);
                                 BSource::Packed { data: stage }
                             };
-                            let units = pool::part(outs.div_ceil(a.mr), cut.channel_tasks, channel_task);
+                            let units = pool::part(outs.div_ceil(mr), cut.channel_tasks, channel_task);
                             Block {
                                 kernels,
                                 k,
-                                a: ASource::Packed { data: a.data.as_ptr(), mr: a.mr },
+                                a: ASource::Packed { data: weight, mr },
                                 b,
                                 c: base.wrapping_add(first),
                                 c_row: out_strides[1],
@@ -242,13 +258,12 @@ impl Implicit {
                                 clamp,
                             }
                             .run(
-                                units.start * a.mr..(units.end * a.mr).min(outs),
+                                units.start * mr..(units.end * mr).min(outs),
                                 0..some.len(),
                                 &mut [],
                             );
                         }
-                        Implicit::Last(_, packed) => {
-                            let b = &packed[group];
+                        Layout::ChannelsLast => {
                             source.rows(some.clone(), cut.ld, stage);
                             let staged = std::slice::from_raw_parts(stage, some.len() * cut.ld);
                             let Ok(a) = Matrix::new(staged, [some.len(), k], [cut.ld, 1]) else {
@@ -260,7 +275,7 @@ impl Implicit {
                                 kernels,
                                 k,
                                 a: ASource::Direct(a),
-                                b: BSource::Packed { data: b.data.as_ptr() },
+                                b: BSource::Packed { data: weight },
                                 c: base.wrapping_add(first * out_strides[3]),
                                 c_row: out_strides[3],
                                 init: Init::Rows,

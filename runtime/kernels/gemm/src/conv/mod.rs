@@ -6,20 +6,23 @@
 mod depthwise;
 mod general;
 mod implicit;
+mod packing;
 mod stage;
 mod tensor;
 mod transposed;
 
 pub use general::{ConvWeight, general_conv, general_conv_transposed};
+pub use packing::ConvPacking;
 pub use tensor::{Tensor4, Tensor4Mut};
-pub use transposed::PackedConvTransposed;
+pub use transposed::{PackedConvTransposed, TransposedPacking};
 
-use crate::error::{Error, Result, extent, product};
+use crate::error::{Error, Result, product};
 use crate::gemm::Activation;
-use crate::isa::{Element, Isa};
-use crate::pool::Pool;
+use crate::pool::{Pool, Serial};
+use crate::store::{Header, PackedBytes};
 use depthwise::Depthwise;
 use implicit::Implicit;
+use packing::bias_len;
 
 /// The order of dimensions that an output has in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -123,16 +126,15 @@ impl ConvParams {
 }
 
 /// A convolution whose weights and bias are packed: [`PackedConv::run`] applies it to images.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PackedConv {
-    params: ConvParams,
-    layout: Layout,
-    bias: Vec<f32>,
+    packing: ConvPacking,
+    bytes: PackedBytes,
     plan: Plan,
 }
 
 /// The algorithms.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 enum Plan {
     Implicit(Implicit),
     Depthwise(Depthwise),
@@ -140,7 +142,7 @@ enum Plan {
 
 impl PackedConv {
     /// Packs weights `[OC, IC / groups, KH, KW]`, which lie at these strides, for outputs of this
-    /// layout. No bias means 0.
+    /// layout, for the process's instruction set, on this thread. No bias means 0.
     pub fn new(
         params: ConvParams,
         layout: Layout,
@@ -148,58 +150,47 @@ impl PackedConv {
         weight_strides: [usize; 4],
         bias: Option<&[f32]>,
     ) -> Result<Self> {
-        Self::with_isa(params, layout, weight, weight_strides, bias, Isa::active())
+        let weight = ConvWeight { data: weight, strides: weight_strides };
+        Self::pack(ConvPacking::new(params, layout), weight, bias, &Serial)
     }
 
-    /// As [`PackedConv::new`], for a given instruction set. Fails if this CPU lacks it.
-    pub fn with_isa(
-        params: ConvParams,
-        layout: Layout,
-        weight: &[f32],
-        weight_strides: [usize; 4],
+    /// Packs weights `[OC, IC / groups, KH, KW]` of any strides on the threads of a pool. No bias means
+    /// 0. Fails if this CPU lacks the instruction set.
+    pub fn pack(
+        packing: ConvPacking,
+        weight: ConvWeight<'_, f32>,
         bias: Option<&[f32]>,
-        isa: Isa,
+        pool: &dyn Pool,
     ) -> Result<Self> {
-        params.check()?;
-        let sizes = [params.out_channels, params.in_group(), params.kernel[0], params.kernel[1]];
-        let need = extent("convolution weight", &sizes, &weight_strides)?;
-        if need > weight.len() {
-            return Err(Error::new(format!(
-                "convolution: weight {sizes:?} with strides {weight_strides:?} needs {need} \
-                 elements, got {}",
-                weight.len()
-            )));
-        }
-        let bias = match bias {
-            None => vec![0.0; params.out_channels],
-            Some(bias) if bias.len() == params.out_channels => bias.to_vec(),
-            Some(bias) => {
-                return Err(Error::new(format!(
-                    "convolution: {} output channels need as many biases, got {}",
-                    params.out_channels,
-                    bias.len()
-                )));
-            }
-        };
-        let weight = Weight { data: weight, strides: weight_strides };
-        let plan = match Depthwise::pack(&params, layout, &weight, isa)? {
-            Some(depthwise) => Plan::Depthwise(depthwise),
-            None => Plan::Implicit(Implicit::pack(&params, layout, &weight, isa)?),
-        };
-        Ok(Self { params, layout, bias, plan })
+        let len = packing.packed_len()?;
+        let bytes = PackedBytes::build(len, |to| packing.pack_into(weight, bias, pool, to))?;
+        Self::from_bytes(packing, bytes)
+    }
+
+    /// A convolution whose weights were packed before, in this process or another. Fails if this CPU
+    /// lacks the instruction set, or if the bytes were packed for anything else. Values are not checked.
+    pub fn from_bytes(packing: ConvPacking, bytes: PackedBytes) -> Result<Self> {
+        packing.header()?.check(bytes.get()?)?;
+        Ok(Self { packing, bytes, plan: packing.plan()? })
+    }
+
+    /// What [`PackedConv::from_bytes`] takes.
+    pub fn bytes(&self) -> &PackedBytes {
+        &self.bytes
     }
 
     /// What this convolution is.
     pub fn params(&self) -> &ConvParams {
-        &self.params
+        &self.packing.params
     }
 
     /// Elements of scratch that [`PackedConv::run`] needs for an input `[N, C, H, W]` of these sizes.
     pub fn scratch_len(&self, input: [usize; 4], pool: &dyn Pool) -> Result<usize> {
-        let out = self.params.out_size([input[2], input[3]])?;
+        let params = &self.packing.params;
+        let out = params.out_size([input[2], input[3]])?;
         match &self.plan {
-            Plan::Implicit(plan) => plan.scratch_len(&self.params, input, out, pool),
-            Plan::Depthwise(plan) => plan.scratch_len(&self.params, input, out, pool),
+            Plan::Implicit(plan) => plan.scratch_len(params, input, out, pool),
+            Plan::Depthwise(plan) => plan.scratch_len(params, input, out, pool),
         }
     }
 
@@ -216,22 +207,23 @@ impl PackedConv {
         output: &mut Tensor4Mut<'_, f32>,
         activation: Activation<f32>,
     ) -> Result<()> {
+        let params = &self.packing.params;
         let [n, c, h, w] = input.sizes();
-        if c != self.params.in_channels {
+        if c != params.in_channels {
             return Err(Error::new(format!(
                 "convolution: expected {} input channels, got {c}",
-                self.params.in_channels
+                params.in_channels
             )));
         }
-        let [oh, ow] = self.params.out_size([h, w])?;
-        let expected = [n, self.params.out_channels, oh, ow];
+        let [oh, ow] = params.out_size([h, w])?;
+        let expected = [n, params.out_channels, oh, ow];
         if output.sizes() != expected {
             return Err(Error::new(format!(
                 "convolution: the output is {expected:?}, but {:?} was given",
                 output.sizes()
             )));
         }
-        output.check_layout(self.layout)?;
+        output.check_layout(self.packing.layout)?;
         let need = self.scratch_len(input.sizes(), pool)?;
         if scratch.len() < need {
             return Err(Error::new(format!(
@@ -243,21 +235,30 @@ impl PackedConv {
             return Ok(());
         }
         let clamp = activation.limits();
+        let bias_len = bias_len(params);
+        let bias = self.bytes.elements(Header::LEN, bias_len)?;
+        let start = Header::LEN + bias_len * size_of::<f32>();
         match &self.plan {
-            Plan::Implicit(plan) => plan.run(&self.params, &self.bias, pool, scratch, input, output, clamp),
-            Plan::Depthwise(plan) => plan.run(&self.params, &self.bias, pool, scratch, input, output, clamp),
+            Plan::Implicit(plan) => {
+                let weight = self.bytes.elements(start, plan.packed_len(params)?)?;
+                plan.run(params, bias, weight, pool, scratch, input, output, clamp)
+            }
+            Plan::Depthwise(plan) => {
+                let weight = self.bytes.elements(start, plan.packed_len(params)?)?;
+                plan.run(params, bias, weight, pool, scratch, input, output, clamp)
+            }
         }
     }
 }
 
 /// Checked weights `[OC, IC / groups, KH, KW]`.
-struct Weight<'a, T> {
-    data: &'a [T],
+struct Weight<'a> {
+    data: &'a [f32],
     strides: [usize; 4],
 }
 
-impl<T: Element> Weight<'_, T> {
-    fn get(&self, oc: usize, ic: usize, y: usize, x: usize) -> T {
+impl Weight<'_> {
+    fn get(&self, oc: usize, ic: usize, y: usize, x: usize) -> f32 {
         let [o, i, h, w] = self.strides;
         self.data[oc * o + ic * i + y * h + x * w]
     }

@@ -1,76 +1,140 @@
 //! Transposed convolution in `f32`: a product of the weights with the pixels gives what every input
 //! pixel adds to its neighbourhood, and that is added up, channel by channel.
 
-use super::{ConvParams, ConvWeight, Tensor4, Tensor4Mut};
-use crate::error::{Error, Result, extent, product};
+use super::packing::{bias_len, check_bias, write_bias};
+use super::{ConvParams, ConvWeight, Tensor4, Tensor4Mut, Weight};
+use crate::error::{Error, Result, product};
 use crate::gemm::{Activation, Lhs, Product, Rhs};
 use crate::isa::Isa;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::pack::PackedA;
 use crate::pool::{self, Pool, Shared, TASKS_PER_THREAD};
+use crate::store::{Header, Kind, PackedBytes, blob_len, elements_mut};
+
+/// What the packed form of a transposed convolution's weights depends on, besides their values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TransposedPacking {
+    /// The convolution.
+    pub params: ConvParams,
+    /// What is added to the end of the output, `[height, width]`.
+    pub output_padding: [usize; 2],
+    /// The instruction set that will run it.
+    pub isa: Isa,
+}
+
+impl TransposedPacking {
+    /// For the process's instruction set.
+    pub fn new(params: ConvParams, output_padding: [usize; 2]) -> Self {
+        Self { params, output_padding, isa: Isa::active() }
+    }
+
+    /// `[M, K]` of each group's operand.
+    fn group_shape(&self) -> Result<[usize; 2]> {
+        self.params.check()?;
+        let [height, width] = self.params.kernel;
+        let rows = product("transposed convolution weight", &[self.params.out_group(), height, width])?;
+        Ok([rows, self.params.in_group()])
+    }
+
+    /// Bytes of each group's operand.
+    fn group_len(&self) -> Result<usize> {
+        PackedA::<f32>::packed_len(self.group_shape()?, self.isa)
+    }
+
+    /// Bytes of the packed weights and bias.
+    pub fn packed_len(&self) -> Result<usize> {
+        let groups = product("transposed convolution weight", &[self.params.groups, self.group_len()?])?;
+        blob_len::<f32>(bias_len(&self.params))?
+            .checked_add(groups)
+            .ok_or_else(|| Error::new("transposed convolution: packed weights overflow"))
+    }
+
+    /// Packs weights `[IC, OC / groups, KH, KW]` of any strides, and the bias (none means 0), into `to`,
+    /// of [`TransposedPacking::packed_len`] bytes that start on a multiple of
+    /// [`crate::PACKED_ALIGNMENT`].
+    pub fn pack_into(&self, weight: ConvWeight<'_, f32>, bias: Option<&[f32]>, to: &mut [u8]) -> Result<()> {
+        let params = &self.params;
+        let each = self.group_len()?;
+        let [height, width] = params.kernel;
+        let (ins, outs) = (params.in_group(), params.out_group());
+        let sizes = [params.in_channels, outs, height, width];
+        let weight = Weight::new("transposed convolution", weight, sizes)?;
+        check_bias(params, bias)?;
+        self.header()?.write(to)?;
+        let (first, groups) = to.split_at_mut(blob_len::<f32>(bias_len(params))?);
+        write_bias(bias, elements_mut::<f32>(first)?);
+        let mut dense = Vec::with_capacity(ins * outs * height * width);
+        for (group, to) in groups.chunks_exact_mut(each).enumerate() {
+            dense.clear();
+            for ic in group * ins..(group + 1) * ins {
+                for oc in 0..outs {
+                    for y in 0..height {
+                        dense.extend((0..width).map(|x| weight.get(ic, oc, y, x)));
+                    }
+                }
+            }
+            let view = Matrix::row_major(&dense, ins, outs * height * width)?;
+            PackedA::pack_into(&view.transposed(), self.isa, to)?;
+        }
+        Ok(())
+    }
+
+    fn header(&self) -> Result<Header> {
+        let numbers: Vec<usize> = self.params.numbers().chain(self.output_padding).collect();
+        Ok(Header::new::<f32>(Kind::Transposed, self.isa, self.packed_len()?, &numbers))
+    }
+}
 
 /// A transposed convolution whose weights and bias are packed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PackedConvTransposed {
     params: ConvParams,
     output_padding: [usize; 2],
-    bias: Vec<f32>,
+    bytes: PackedBytes,
     /// For each group, `[OC / groups · KH · KW, IC / groups]`.
     weight: Vec<PackedA<f32>>,
 }
 
 impl PackedConvTransposed {
-    /// Packs weights `[IC, OC / groups, KH, KW]` of any strides. No bias means 0.
+    /// Packs weights `[IC, OC / groups, KH, KW]` of any strides, for the process's instruction set. No
+    /// bias means 0.
     pub fn new(
         params: ConvParams,
         output_padding: [usize; 2],
         weight: ConvWeight<'_, f32>,
         bias: Option<&[f32]>,
     ) -> Result<Self> {
-        Self::with_isa(params, output_padding, weight, bias, Isa::active())
+        Self::pack(TransposedPacking::new(params, output_padding), weight, bias)
     }
 
     /// As [`PackedConvTransposed::new`], for a given instruction set. Fails if this CPU lacks it.
-    pub fn with_isa(
-        params: ConvParams,
-        output_padding: [usize; 2],
+    pub fn pack(
+        packing: TransposedPacking,
         weight: ConvWeight<'_, f32>,
         bias: Option<&[f32]>,
-        isa: Isa,
     ) -> Result<Self> {
-        params.check()?;
-        let [kh, kw] = params.kernel;
-        let (ins, outs) = (params.in_group(), params.out_group());
-        let sizes = [params.in_channels, outs, kh, kw];
-        let need = extent("transposed convolution weight", &sizes, &weight.strides)?;
-        product("transposed convolution weight", &sizes)?;
-        let biases = bias.map_or(params.out_channels, <[f32]>::len);
-        if need > weight.data.len() || biases != params.out_channels {
-            return Err(Error::new(format!(
-                "transposed convolution: weight {sizes:?} needs {need} elements and the bias {}; got \
-                 {} and {biases}",
-                params.out_channels,
-                weight.data.len()
-            )));
-        }
-        let s = weight.strides;
-        let mut packed = Vec::with_capacity(params.groups);
-        let mut dense = Vec::with_capacity(ins * outs * kh * kw);
-        for group in 0..params.groups {
-            dense.clear();
-            for ic in group * ins..(group + 1) * ins {
-                for oc in 0..outs {
-                    for y in 0..kh {
-                        let row = ic * s[0] + oc * s[1] + y * s[2];
-                        dense.extend((0..kw).map(|x| weight.data[row + x * s[3]]));
-                    }
-                }
-            }
-            let view = Matrix::row_major(&dense, ins, outs * kh * kw)?;
-            packed.push(PackedA::with_isa(&view.transposed(), isa)?);
-        }
-        let bias = bias.map_or_else(|| vec![0.0; params.out_channels], <[f32]>::to_vec);
-        Ok(Self { params, output_padding, bias, weight: packed })
+        let bytes = PackedBytes::build(packing.packed_len()?, |to| packing.pack_into(weight, bias, to))?;
+        Self::from_bytes(packing, bytes)
+    }
+
+    /// A convolution whose weights were packed before, in this process or another. Fails if this CPU
+    /// lacks the instruction set, or if the bytes were packed for anything else. Values are not checked.
+    pub fn from_bytes(packing: TransposedPacking, bytes: PackedBytes) -> Result<Self> {
+        packing.header()?.check(bytes.get()?)?;
+        let (shape, each) = (packing.group_shape()?, packing.group_len()?);
+        let start = blob_len::<f32>(bias_len(&packing.params))?;
+        let group = |g: usize| {
+            let part = bytes.part(start + g * each..start + (g + 1) * each)?;
+            PackedA::from_bytes(shape, packing.isa, part)
+        };
+        let weight = (0..packing.params.groups).map(group).collect::<Result<_>>()?;
+        let TransposedPacking { params, output_padding, .. } = packing;
+        Ok(Self { params, output_padding, bytes, weight })
+    }
+
+    /// What [`PackedConvTransposed::from_bytes`] takes.
+    pub fn bytes(&self) -> &PackedBytes {
+        &self.bytes
     }
 
     /// The product of one group's weights with the pixels of one image.
@@ -135,6 +199,7 @@ impl PackedConvTransposed {
             return Ok(());
         }
         let clamp = activation.limits();
+        let bias = self.bytes.elements::<f32>(Header::LEN, p.out_channels)?;
         let [parts_len, rest] = self.scratch_parts(input.sizes(), pool)?;
         let (parts, scratch) = scratch.split_at_mut(parts_len);
         let (scratch, copied) = scratch.split_at_mut(rest);
@@ -174,7 +239,7 @@ impl PackedConvTransposed {
                         in_size: [h, w],
                     };
                     // SAFETY: the output was checked, and this channel is this task's alone.
-                    unsafe { channel.add_up(p, from, self.bias[oc], clamp) };
+                    unsafe { channel.add_up(p, from, bias[oc], clamp) };
                 }
             });
         }
