@@ -30,7 +30,7 @@ impl ValueId {
 /// A payload's graph.
 #[derive(Debug, Clone)]
 pub struct Graph {
-    /// All values.
+    /// All values. An internal one that no node makes may be among them: the exporter leaves some. No node reads it.
     pub values: Vec<Value>,
     /// All nodes, each after those whose results it takes.
     pub nodes: Vec<Node>,
@@ -38,7 +38,7 @@ pub struct Graph {
     pub inputs: Vec<ValueId>,
     /// Values that the caller receives. `Role::Output` tells the argument.
     pub outputs: Vec<ValueId>,
-    /// Arguments of a call: inputs and outputs together. Each is named by exactly one value.
+    /// Arguments of a call: inputs and outputs together. Each is named by at most one value.
     pub arguments: usize,
 }
 
@@ -90,6 +90,28 @@ impl Constant {
     pub fn new(owner: Arc<dyn AsRef<[u8]> + Send + Sync>, start: usize, size: usize) -> Option<Self> {
         (*owner).as_ref().get(start..start.checked_add(size)?)?;
         Some(Self { owner, start, size, key: None })
+    }
+
+    /// The first `size` bytes of `owner`, or all if there are fewer.
+    pub fn whole(owner: Arc<dyn AsRef<[u8]> + Send + Sync>, size: usize) -> Self {
+        let size = size.min((*owner).as_ref().len());
+        Self { owner, start: 0, size, key: None }
+    }
+
+    /// Bytes `start .. start + size` of these, or nothing if they are not all there. They have no key.
+    pub fn part(&self, start: usize, size: usize) -> Option<Self> {
+        self.bytes().get(start..start.checked_add(size)?)?;
+        Some(Self { owner: self.owner.clone(), start: self.start + start, size, key: None })
+    }
+
+    /// Number of bytes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Bytes of the owner that follow: as many may be read (not used) past the end, where a kernel does that.
+    pub fn readable_after(&self) -> usize {
+        (*self.owner).as_ref().len().saturating_sub(self.start + self.size)
     }
 
     /// The bytes. They stay where they are as long as a clone of this object lives.
@@ -145,6 +167,108 @@ pub enum Element {
     },
 }
 
+/// What the elements of a value are, without their numbers' meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Datatype {
+    /// [`Element::Float32`].
+    Float32,
+    /// [`Element::Float16`].
+    Float16,
+    /// [`Element::BFloat16`].
+    BFloat16,
+    /// [`Element::Int32`].
+    Int32,
+    /// [`Element::QInt8`].
+    QInt8,
+    /// [`Element::QUInt8`].
+    QUInt8,
+    /// [`Element::QInt32`].
+    QInt32,
+    /// [`Element::QCInt8`].
+    QCInt8,
+    /// [`Element::QCInt32`].
+    QCInt32,
+    /// [`Element::QCInt4`].
+    QCInt4,
+    /// [`Element::QBInt4`].
+    QBInt4,
+    /// [`Element::QDInt8`].
+    QDInt8,
+    /// [`Element::QPInt8`].
+    QPInt8,
+}
+
+impl Datatype {
+    /// The name, as the payload's schema spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Float32 => "fp32",
+            Self::Float16 => "fp16",
+            Self::BFloat16 => "bf16",
+            Self::Int32 => "int32",
+            Self::QInt8 => "qint8",
+            Self::QUInt8 => "quint8",
+            Self::QInt32 => "qint32",
+            Self::QCInt8 => "qcint8",
+            Self::QCInt32 => "qcint32",
+            Self::QCInt4 => "qcint4",
+            Self::QBInt4 => "qbint4",
+            Self::QDInt8 => "qdint8",
+            Self::QPInt8 => "qpint8",
+        }
+    }
+
+    /// Whether the elements are floating point numbers.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::Float32 | Self::Float16 | Self::BFloat16)
+    }
+
+    /// Bytes of a dense tensor; nothing if that is more than an allocation may have. Rows of 4-bit elements (the last
+    /// dimension) start at whole bytes. Scales and zero points that are worked out at run time are not counted.
+    pub fn byte_size(self, dims: &[usize]) -> Option<usize> {
+        let numel = |dims: &[usize]| dims.iter().try_fold(1_usize, |n, &dim| n.checked_mul(dim));
+        let bytes = match self {
+            Self::Float32 | Self::Int32 | Self::QInt32 | Self::QCInt32 => numel(dims)?.checked_mul(4),
+            Self::Float16 | Self::BFloat16 => numel(dims)?.checked_mul(2),
+            Self::QInt8 | Self::QUInt8 | Self::QCInt8 | Self::QDInt8 | Self::QPInt8 => numel(dims),
+            Self::QCInt4 | Self::QBInt4 => match dims.split_last() {
+                Some((&row, outer)) => numel(outer)?.checked_mul(row.div_ceil(2)),
+                None => Some(1),
+            },
+        };
+        bytes.filter(|&bytes| isize::try_from(bytes).is_ok())
+    }
+}
+
+impl Element {
+    /// What the elements are.
+    pub fn datatype(&self) -> Datatype {
+        match self {
+            Self::Float32 => Datatype::Float32,
+            Self::Float16 => Datatype::Float16,
+            Self::BFloat16 => Datatype::BFloat16,
+            Self::Int32 => Datatype::Int32,
+            Self::QInt8(_) => Datatype::QInt8,
+            Self::QUInt8(_) => Datatype::QUInt8,
+            Self::QInt32(_) => Datatype::QInt32,
+            Self::QCInt8(_) => Datatype::QCInt8,
+            Self::QCInt32(_) => Datatype::QCInt32,
+            Self::QCInt4(_) => Datatype::QCInt4,
+            Self::QBInt4(_) => Datatype::QBInt4,
+            Self::QDInt8 { .. } => Datatype::QDInt8,
+            Self::QPInt8 { .. } => Datatype::QPInt8,
+        }
+    }
+
+    /// The scale and zero point of the whole tensor, if it has just one.
+    pub fn affine(&self) -> Option<Affine> {
+        match self {
+            Self::QInt8(affine) | Self::QUInt8(affine) | Self::QInt32(affine) => Some(*affine),
+            _ => None,
+        }
+    }
+}
+
 /// One scale and zero point for a whole tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Affine {
@@ -170,7 +294,7 @@ pub struct PerChannel {
 pub struct PerGroup {
     /// For each index of `dim`, one for each group.
     pub scales: Arc<[bf16]>,
-    /// The dimension of channels (0).
+    /// The dimension of channels: 0, of two.
     pub dim: usize,
     /// Neighbours in a group, positive.
     pub group_size: usize,
@@ -189,7 +313,7 @@ pub struct Node {
     pub outputs: ArrayVec<ValueId, 2>,
     /// Results are clamped to this; `None` keeps all.
     pub clamp: Option<Clamp>,
-    /// The filter of a fully connected node lies as `[I, O]`.
+    /// The filter of a fully connected node lies as `[I, O]`; `b` of a batched product lies as `[…, N, K]`.
     pub transposed_weight: bool,
     /// The exporter's number for what this node came from.
     pub debug_handle: u32,
@@ -217,30 +341,35 @@ pub enum Op {
     Copy,
     /// Over the last dimension. inputs: x.
     Softmax,
-    /// `x · filterᵀ + bias` over the last dimension. inputs: x, filter, and a bias if there is one.
+    /// `x · filterᵀ + bias` over the last dimension. inputs: x, filter, and a bias if there is one. The filter may be
+    /// no constant if it is floating point; the bias is constant if the filter is.
     FullyConnected,
-    /// `a · b` over the last two dimensions. inputs: a, b.
+    /// `a · b` over the last two dimensions; those before broadcast. inputs: a, b.
     BatchMatrixMultiply,
-    /// inputs: x, filter, and a bias if there is one.
+    /// inputs: x, a constant filter, and a constant bias if there is one.
     Convolution(Convolution),
-    /// A filter for each channel. inputs: x, filter, and a bias if there is one.
+    /// A filter for each channel: `group_inputs` is 1, and `group_outputs` the multiplier. inputs: as above.
     Depthwise(Convolution),
-    /// inputs: x, filter, and a bias if there is one.
+    /// inputs: as above.
     Transposed {
         /// What it has in common with a convolution.
         convolution: Convolution,
-        /// Rows and columns to add at the end of the output.
+        /// Rows and columns to add at the end of the output, fewer than the stride.
         adjustment: [usize; 2],
     },
-    /// inputs: x.
+    /// Padding does not count. Dilation is 1. inputs: x.
     AveragePool(Pool),
     /// inputs: x.
     MaxPool(Pool),
-    /// inputs: x; outputs: the maxima and their places in the window.
+    /// Dilation is 1, stride the window. inputs: x; outputs: the maxima and their places in the window, which are
+    /// [`Element::Int32`] whatever the payload says.
     ArgMaxPool(Pool),
-    /// The mean of each channel over height and width. inputs: x.
-    GlobalAveragePool,
-    /// inputs: x. A size of 0 stands for what is left over.
+    /// The mean of each channel over height and width (the two before the last dimension). inputs: x.
+    GlobalAveragePool {
+        /// Height and width stay as dimensions of size 1.
+        keep_dims: bool,
+    },
+    /// inputs: x. A size of 0 (at most one) stands for what is left over.
     Reshape(Dims),
     /// inputs: x. Dimension `i` of the output is dimension `permutation[i]` of the input.
     Transpose(Dims),
@@ -248,7 +377,7 @@ pub enum Op {
     Slice {
         /// First index in each dimension.
         offsets: ArrayVec<usize, MAX_RANK>,
-        /// Number of indices; 0 stands for all from the offset on.
+        /// Number of indices; 0 stands for all, and the offset is then 0.
         sizes: Dims,
     },
     /// inputs: x.
@@ -272,7 +401,7 @@ pub enum Op {
         /// The dimension, from 0.
         axis: usize,
     },
-    /// inputs: x, slope (one, or one for each channel).
+    /// inputs: x, slope, which broadcasts to the shape of x.
     PRelu,
 }
 
@@ -340,7 +469,7 @@ pub enum Binary {
     Maximum,
 }
 
-/// Parameters that all convolutions share. Pairs are `[height, width]`.
+/// Parameters that all convolutions share; all but the padding are positive. Pairs are `[height, width]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Convolution {
     /// Zeros before and after, for height and for width.
@@ -359,7 +488,8 @@ pub struct Convolution {
     pub group_outputs: usize,
 }
 
-/// Parameters of pooling. Pairs are `[height, width]`.
+/// Parameters of pooling; all but the padding are positive, and that is less than what the (dilated) window spans. Pairs
+/// are `[height, width]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pool {
     /// Elements before and after, for height and for width.

@@ -3,3 +3,6 @@
 //! A payload becomes a checked [`graph`]; all other modules work on that and trust it.
 
 pub mod graph;
+mod kind;
+pub mod payload;
+pub mod shape;
