@@ -103,8 +103,15 @@ pub struct et_backend_execute_context_t {
     pub internal: *mut c_void,
 }
 
+/// Takes a piece of text, which is valid during the call. `context` is what was given with it.
+pub type et_text_sink_t =
+    Option<unsafe extern "C" fn(context: *mut c_void, text: *const c_char, length: usize)>;
+
 /// A backend. The table must live as long as the process; its functions must be thread-safe, but one handle is
 /// used by one thread at a time. Functions fail with a code after `et_set_last_error`.
+///
+/// The table grows at its end, and `struct_size` says how much of it is there: who asks `et_backend_find` for one
+/// compares it before reading an entry past `get_options`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct et_backend_t {
@@ -158,6 +165,41 @@ pub struct et_backend_t {
             count: usize,
         ) -> et_error_t,
     >,
+    /// Says what is in a payload, without a handle and without running anything: writes one UTF-8 JSON document to
+    /// `sink`, in pieces of any length; null if it cannot. The arguments are those of `init`: `processed` is the
+    /// backend's to free, also on failure, and `context->method_allocator` is null. Called on machines, too, where
+    /// `is_available` says no. Readers ignore keys that they do not know; every key but `nodes` may be left out:
+    ///
+    /// ```text
+    /// {
+    ///   "format": "XNNPACK flatbuffer XN01",          the payload's format, for people
+    ///   "nodes": [{                                   in the order in which they run
+    ///     "name": "Conv2d",                           the kind of node, as the format names it
+    ///     "inputs": [0, 3], "outputs": [4],           ids of values
+    ///     "executor": "library",                      what runs it here, with these options
+    ///     "detail": "kernel 3x3, stride 2"            anything else, for people
+    ///   }],
+    ///   "values": [{                                  tensors that the nodes pass on
+    ///     "id": 0, "name": "x",
+    ///     "dtype": "float32",                         as `et_dtype_name` spells it, or the format's own name
+    ///     "shape": [1, 3, 224, 224],                  upper bounds if the shape is dynamic
+    ///     "role": "input",                            or output, constant, internal
+    ///     "detail": "per channel, axis 0"
+    ///   }],
+    ///   "notes": ["packed weights: 3.1 MB"]           about the payload as a whole, for people
+    /// }
+    /// ```
+    pub describe: Option<
+        unsafe extern "C" fn(
+            user_data: *mut c_void,
+            context: *const et_backend_init_context_t,
+            processed: *const et_buffer_t,
+            specs: *const et_compile_spec_t,
+            spec_count: usize,
+            sink: et_text_sink_t,
+            sink_context: *mut c_void,
+        ) -> et_error_t,
+    >,
 }
 
 unsafe extern "C" {
@@ -175,7 +217,8 @@ unsafe extern "C" {
     /// The name of backend number `index`; null past the end. It lives as long as the process.
     pub fn et_backend_name(index: usize) -> *const c_char;
 
-    /// The registered backend of this name; null if there is none.
+    /// The registered backend of this name, as it was registered; null if there is none. Its `struct_size` says how
+    /// much of the table is there.
     pub fn et_backend_find(name: *const c_char) -> *const et_backend_t;
 
     /// Whether a backend of this name is registered and says that it can run here.

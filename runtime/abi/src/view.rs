@@ -154,6 +154,9 @@ impl<'a> TensorRef<'a> {
         if self.raw.data.is_null() {
             return Err(unbound());
         }
+        if self.raw.device_type != ET_DEVICE_CPU {
+            return Err(elsewhere());
+        }
         Ok(())
     }
 }
@@ -230,6 +233,13 @@ fn unbound() -> Error {
     Error::new(
         ET_ERROR_INVALID_STATE,
         "the tensor has no memory yet: set the input or output that it belongs to",
+    )
+}
+
+fn elsewhere() -> Error {
+    Error::new(
+        ET_ERROR_NOT_SUPPORTED,
+        "the tensor's data lies in a device's memory, which the CPU cannot read; copy it to the host first",
     )
 }
 

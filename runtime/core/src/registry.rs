@@ -11,6 +11,8 @@ use executorch_abi::registration::*;
 use executorch_abi::{Error, Result};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The runtime's version.
@@ -39,8 +41,14 @@ unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
 
+/// Bytes of the smallest table of a backend that is taken: what came after the first release may be missing.
+const SMALLEST_BACKEND: usize = std::mem::offset_of!(et_backend_t, describe);
+
 struct Backend {
-    table: &'static et_backend_t,
+    /// The table as it was given, which may be smaller than the type.
+    given: *const et_backend_t,
+    /// The whole table: what was not given is null.
+    table: et_backend_t,
     name: CString,
     library: String,
 }
@@ -138,10 +146,10 @@ unsafe fn handshake(registration: *const et_registration_t, address: *const c_vo
 /// The file that holds an address, for messages.
 fn library_of(address: *const c_void) -> String {
     let mut info = libc::Dl_info {
-        dli_fname: std::ptr::null(),
-        dli_fbase: std::ptr::null_mut(),
-        dli_sname: std::ptr::null(),
-        dli_saddr: std::ptr::null_mut(),
+        dli_fname: ptr::null(),
+        dli_fbase: ptr::null_mut(),
+        dli_sname: ptr::null(),
+        dli_saddr: ptr::null_mut(),
     };
     // SAFETY: `info` is a place to write to; dladdr looks the address up and does not read it.
     let found = unsafe { libc::dladdr(address, &mut info) };
@@ -360,20 +368,31 @@ unsafe fn add_backend(
     backend: *const et_backend_t,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    let (origin, table) = unsafe { (handshake(registration, backend.cast())?, backend.as_ref::<'static>()) };
+    let origin = unsafe { handshake(registration, backend.cast())? };
     let bad =
         |what: &str| Error::new(ET_ERROR_INVALID_ARGUMENT, format!("{origin} registers a backend {what}"));
-    let table = table.ok_or_else(|| bad("without a table"))?;
-    if (table.struct_size as usize) < size_of::<et_backend_t>() {
-        return Err(bad("whose struct_size is too small"));
+    if backend.is_null() {
+        return Err(bad("without a table"));
     }
+    // SAFETY: the caller's promise; `struct_size` is the first field of every version of the table.
+    let size = unsafe { backend.cast::<u32>().read() } as usize;
+    if size < SMALLEST_BACKEND {
+        return Err(bad(&format!("whose struct_size is {size}, expected at least {SMALLEST_BACKEND}")));
+    }
+    // SAFETY: the table has `size` bytes by its own word, and a table without a name and functions is all zeros.
+    let table = unsafe {
+        let mut table = MaybeUninit::<et_backend_t>::zeroed();
+        let known = size.min(size_of::<et_backend_t>());
+        ptr::copy_nonoverlapping(backend.cast::<u8>(), table.as_mut_ptr().cast(), known);
+        table.assume_init()
+    };
     // SAFETY: the table's strings live as long as the process.
     let name = unsafe { text(table.name) }.filter(|n| !n.is_empty()).ok_or_else(|| bad("without a name"))?;
     if table.init.is_none() || table.execute.is_none() {
         return Err(bad("without an init or execute function"));
     }
     if let Some(other) = registry.backends.iter().find(|b| b.name.as_c_str() == name) {
-        if std::ptr::eq(other.table, table) {
+        if other.given == backend {
             return Ok(());
         }
         return Err(Error::new(
@@ -385,6 +404,7 @@ unsafe fn add_backend(
         ));
     }
     registry.backends.push(Box::leak(Box::new(Backend {
+        given: backend,
         table,
         name: name.to_owned(),
         library: origin.to_string(),
@@ -392,9 +412,18 @@ unsafe fn add_backend(
     Ok(())
 }
 
-/// The backend of a name.
+/// The backend of a name; what its table does not have is null.
 pub fn find_backend(name: &CStr) -> Option<&'static et_backend_t> {
-    read().as_ref()?.backends.iter().find(|b| b.name.as_c_str() == name).map(|b| b.table)
+    registered_backend(name).map(|b| &b.table)
+}
+
+/// The table of a backend as it was registered, of the size that it says.
+pub fn given_backend(name: &CStr) -> Option<*const et_backend_t> {
+    registered_backend(name).map(|b| b.given)
+}
+
+fn registered_backend(name: &CStr) -> Option<&'static Backend> {
+    read().as_ref()?.backends.iter().find(|b| b.name.as_c_str() == name).copied()
 }
 
 /// The number of backends.
@@ -449,7 +478,7 @@ unsafe fn add_device_allocator(
         Error::new(ET_ERROR_INVALID_ARGUMENT, format!("{origin} registers an incomplete device allocator"))
     })?;
     if let Some(other) = registry.devices.iter().find(|d| d.table.device_type == table.device_type) {
-        if std::ptr::eq(other.table, table) {
+        if ptr::eq(other.table, table) {
             return Ok(());
         }
         return Err(Error::new(

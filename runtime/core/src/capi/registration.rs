@@ -48,7 +48,7 @@ abi! {
     }
     backend::fn et_backend_find(name: *const c_char) -> *const et_backend_t, otherwise null(), {
         // SAFETY: the caller gives a NUL-terminated string.
-        unsafe { string(name, "name") }.ok().and_then(registry::find_backend).map_or(null(), ptr::from_ref)
+        unsafe { string(name, "name") }.ok().and_then(registry::given_backend).unwrap_or(null())
     }
     backend::fn et_backend_is_available(name: *const c_char) -> bool, otherwise false, {
         // SAFETY: the caller gives a NUL-terminated string.

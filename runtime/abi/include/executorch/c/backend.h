@@ -146,8 +146,16 @@ typedef struct et_backend_execute_context_t {
 } et_backend_execute_context_t;
 
 /**
+ * Takes a piece of text, which is valid during the call. `context` is what was given with it.
+ */
+typedef void (*et_text_sink_t)(void *context, const char *text, size_t length);
+
+/**
  * A backend. The table must live as long as the process; its functions must be thread-safe, but one handle is
  * used by one thread at a time. Functions fail with a code after `et_set_last_error`.
+ *
+ * The table grows at its end, and `struct_size` says how much of it is there: who asks `et_backend_find` for one
+ * compares it before reading an entry past `get_options`.
  */
 typedef struct et_backend_t {
   /**
@@ -200,6 +208,39 @@ typedef struct et_backend_t {
    * Fills in the options whose keys are given; null if it has none.
    */
   et_error_t (*get_options)(void *user_data, struct et_backend_option_t *options, size_t count);
+  /**
+   * Says what is in a payload, without a handle and without running anything: writes one UTF-8 JSON document to
+   * `sink`, in pieces of any length; null if it cannot. The arguments are those of `init`: `processed` is the
+   * backend's to free, also on failure, and `context->method_allocator` is null. Called on machines, too, where
+   * `is_available` says no. Readers ignore keys that they do not know; every key but `nodes` may be left out:
+   *
+   * ```text
+   * {
+   *   "format": "XNNPACK flatbuffer XN01",          the payload's format, for people
+   *   "nodes": [{                                   in the order in which they run
+   *     "name": "Conv2d",                           the kind of node, as the format names it
+   *     "inputs": [0, 3], "outputs": [4],           ids of values
+   *     "executor": "library",                      what runs it here, with these options
+   *     "detail": "kernel 3x3, stride 2"            anything else, for people
+   *   }],
+   *   "values": [{                                  tensors that the nodes pass on
+   *     "id": 0, "name": "x",
+   *     "dtype": "float32",                         as `et_dtype_name` spells it, or the format's own name
+   *     "shape": [1, 3, 224, 224],                  upper bounds if the shape is dynamic
+   *     "role": "input",                            or output, constant, internal
+   *     "detail": "per channel, axis 0"
+   *   }],
+   *   "notes": ["packed weights: 3.1 MB"]           about the payload as a whole, for people
+   * }
+   * ```
+   */
+  et_error_t (*describe)(void *user_data,
+                         const struct et_backend_init_context_t *context,
+                         const et_buffer_t *processed,
+                         const struct et_compile_spec_t *specs,
+                         size_t spec_count,
+                         et_text_sink_t sink,
+                         void *sink_context);
 } et_backend_t;
 
 /**
@@ -258,7 +299,8 @@ extern size_t et_backend_count(void);
 extern const char *et_backend_name(size_t index);
 
 /**
- * The registered backend of this name; null if there is none.
+ * The registered backend of this name, as it was registered; null if there is none. Its `struct_size` says how
+ * much of the table is there.
  */
 extern const struct et_backend_t *et_backend_find(const char *name);
 
