@@ -1,0 +1,49 @@
+//! Opening and mapping files that somebody else may have put there.
+
+use memmap2::Mmap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// A file in memory, shared with all processes that map it.
+#[derive(Debug)]
+pub struct Mapped(Mmap);
+
+impl Mapped {
+    /// Maps a file. Its pages are there when it returns, if they are in memory at all.
+    pub fn new(file: &File) -> io::Result<Self> {
+        // SAFETY: the mapping is private and read-only. Files of the folder are written under another name and never
+        // changed under their own, and nobody but this user and root can write to those that `open` accepts; the
+        // folder's documentation asks both not to.
+        let map = unsafe { Mmap::map(file) }?;
+        // Advice: without it the pages come when they are read.
+        let _ = map.advise(memmap2::Advice::WillNeed);
+        Ok(Self(map))
+    }
+
+    /// The file's bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Opens a file for reading if there is one that nobody but this user or root can have written.
+pub fn open(path: &Path) -> io::Result<File> {
+    // A link could lead anywhere, and opening a pipe would wait for its writer.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let metadata = file.metadata()?;
+    let refuse = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    if !metadata.is_file() {
+        return refuse("it is no regular file");
+    }
+    // SAFETY: the function has no precondition.
+    let user = unsafe { libc::geteuid() };
+    if metadata.uid() != user && metadata.uid() != 0 {
+        return refuse("it belongs to another user");
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return refuse("others may write to it");
+    }
+    Ok(file)
+}
