@@ -1,9 +1,10 @@
 //! `cargo xtask test`: the suites that CI runs, and their sum.
 
 use crate::installed::Environment;
-use crate::place::{self, Place};
-use crate::{demo, headers, readme, schema, tools, wheel};
+use crate::place::Place;
+use crate::{demo, headers, readme, schema, wheel};
 use anyhow::{Context, Result};
+use executorch_tools::command::{self, step};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -21,9 +22,9 @@ pub fn run(place: &Place) -> Result<ExitCode> {
         command.args(args).current_dir(&place.root);
         command
     };
-    tally.check("format", || place::run(&mut cargo(&["fmt", "--all", "--check"])));
+    tally.check("format", || command::run(&mut cargo(&["fmt", "--all", "--check"])));
     let lints = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    tally.check("lints", || place::run(&mut cargo(&lints)));
+    tally.check("lints", || command::run(&mut cargo(&lints)));
     let test = ["test", "--workspace", "--no-fail-fast"];
     tally.suite("Rust tests", || count(&mut cargo(&test), cargo_summary));
     tally.check("C headers are current", || headers::generate(place, true));
@@ -50,7 +51,7 @@ impl Tally {
 
     /// A suite that tells how many tests passed and failed; one that cannot run counts as one failure.
     fn suite(&mut self, name: &str, work: impl FnOnce() -> Result<(u64, u64)>) {
-        let (passed, failed) = place::step(name, work).unwrap_or_else(|error| {
+        let (passed, failed) = step(name, work).unwrap_or_else(|error| {
             eprintln!("xtask: {error:#}");
             (0, 1)
         });
@@ -74,11 +75,11 @@ fn python_tests(place: &Place) -> Result<(u64, u64)> {
 fn cpp_tests(place: &Place) -> Result<(u64, u64)> {
     let environment = Environment::new::<&str>(place, "clean", &[])?.with_wheel(place, "cpu")?;
     // zig is clang with another standard library.
-    let second = format!("-DEXECUTORCH_SECOND_COMPILER={},c++", tools::zig(place)?.display());
+    let second = format!("-DEXECUTORCH_SECOND_COMPILER={},c++", place.tools.zig()?.display());
     let build = environment.cmake(place, "cpp-tests", &place.root.join("runtime/cpp/tests"), &[second])?;
-    let mut command = Command::new(tools::cmake(place)?.join("bin/ctest"));
+    let mut command = Command::new(place.tools.cmake()?.join("bin/ctest"));
     command.arg("--test-dir").arg(build).args(["--output-on-failure", "--parallel", "2"]);
-    let cache = place.tools.join("zig-cache");
+    let cache = place.tools.zig_cache();
     count(command.env("ZIG_GLOBAL_CACHE_DIR", &cache).env("ZIG_LOCAL_CACHE_DIR", cache), ctest_summary)
 }
 

@@ -4,8 +4,9 @@
 //! `key=value` lines: `accuracy`, `predictions` (a hash of all answers), `load_ms` and `latency_us`.
 
 use crate::installed::Environment;
-use crate::place::{Place, output};
+use crate::place::Place;
 use anyhow::{Context, Result, bail};
+use executorch_tools::command::output;
 use std::collections::BTreeMap;
 use std::process::Command;
 

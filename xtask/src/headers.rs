@@ -1,7 +1,8 @@
 //! `cargo xtask headers`: one C header for each noun of `runtime/abi/src`.
 
-use crate::place::{Place, run};
+use crate::place::Place;
 use anyhow::{Context, Result, bail};
+use executorch_tools::command::run;
 use std::fs;
 use std::process::Command;
 

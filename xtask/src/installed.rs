@@ -1,8 +1,10 @@
 //! Environments with the built wheel in them, and C++ projects that are built against it.
 
-use crate::place::{Place, output, run, step};
-use crate::{tools, wheel};
+use crate::place::Place;
+use crate::wheel;
 use anyhow::{Context, Result};
+use executorch_tools::command::{output, run, step};
+use executorch_tools::{apt, pip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +15,7 @@ pub struct Environment(PathBuf);
 impl Environment {
     /// The environment called `name` with `requirements` from PyPI.
     pub fn new<S: AsRef<str>>(place: &Place, name: &str, requirements: &[S]) -> Result<Self> {
-        tools::venv(place, name, requirements).map(Self)
+        place.tools.venv(name, requirements).map(Self)
     }
 
     /// Builds the wheel of `row` and installs it with `--no-index`, if it is not the one that is installed.
@@ -26,7 +28,7 @@ impl Environment {
         }
         step(&format!("install the wheel into {}", self.0.display()), || {
             let arguments = ["install", "--quiet", "--no-index", "--force-reinstall"];
-            run(tools::pip(&self.0).args(arguments).arg(&path).env_remove("PIP_FIND_LINKS"))?;
+            run(pip(&self.0).args(arguments).arg(&path).env_remove("PIP_FIND_LINKS"))?;
             Ok(fs::write(&stamp, digest)?)
         })?;
         Ok(self)
@@ -44,7 +46,10 @@ impl Environment {
     pub fn cmake(&self, place: &Place, name: &str, source: &Path, options: &[String]) -> Result<PathBuf> {
         let script = "import importlib.util as u; print(u.find_spec('executorch_runtime').submodule_search_locations[0])";
         let package = output(self.python().args(["-c", script])).context("the wheel is not installed")?;
-        let bin = tools::cmake(place)?.join("bin");
+        if Command::new("c++").arg("--version").output().is_err() {
+            apt(&["g++", "make"])?;
+        }
+        let bin = place.tools.cmake()?.join("bin");
         let build = place.target.join("cpp").join(name);
         step(&format!("build {}", source.display()), || {
             output(

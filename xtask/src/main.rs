@@ -8,7 +8,6 @@ mod linker;
 mod place;
 mod readme;
 mod schema;
-mod tools;
 mod wheel;
 
 use anyhow::{Context, Result};
@@ -96,11 +95,13 @@ fn task(task: Task) -> Result<ExitCode> {
                 .arg(&interpreter)
                 .arg("--upstream")
                 .arg(interpreter);
-            place::run(bench.args(args).current_dir(&place.root))?;
+            executorch_tools::command::run(bench.args(args).current_dir(&place.root))?;
         }
         Task::Models { args } => {
             let mut python = conformance(&place)?.python();
-            place::run(python.arg("checks/conformance/export.py").args(args).current_dir(&place.root))?;
+            executorch_tools::command::run(
+                python.arg("checks/conformance/export.py").args(args).current_dir(&place.root),
+            )?;
         }
         Task::Wheel { row, out, check_reproducible } => {
             let out = std::path::absolute(out).context("--out")?;
@@ -122,7 +123,7 @@ fn task(task: Task) -> Result<ExitCode> {
 
 /// The environment with upstream's exporter and runtime.
 fn conformance(place: &place::Place) -> Result<installed::Environment> {
-    let wanted = tools::requirements(&place.root.join("checks/conformance/requirements.txt"))?;
+    let wanted = executorch_tools::requirements(&place.root.join("checks/conformance/requirements.txt"))?;
     installed::Environment::new(place, "conformance", &wanted)
 }
 

@@ -1,8 +1,9 @@
 //! Runs the README's examples as a user would, so that they stay true.
 
 use crate::installed::Environment;
-use crate::place::{Place, output};
+use crate::place::Place;
 use anyhow::{Context, Result, ensure};
+use executorch_tools::command::output;
 use std::fs;
 use std::process::Command;
 

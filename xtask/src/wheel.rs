@@ -1,8 +1,9 @@
 //! `cargo xtask wheel ROW`: links the row's components in order and packs them.
 
-use crate::place::{Place, output, run, step};
-use crate::{linker, tools};
+use crate::linker;
+use crate::place::Place;
 use anyhow::{Context, Result, bail};
+use executorch_tools::command::{output, run, step};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
         eprintln!("xtask: wheel {name}: nothing changed");
         return Ok(path);
     }
-    let zig = tools::zig(place)?;
+    let zig = place.tools.zig()?;
     for component in &row.components {
         let declared = components.get(component).context("rows are checked against components")?;
         step(&format!("build {}", declared.package), || {
@@ -89,7 +90,7 @@ fn link(
 ) -> Result<()> {
     let arch = row.system.arch();
     let triple = format!("{arch}-unknown-linux-gnu");
-    let wrapper = place.tools.join(linker::NAME);
+    let wrapper = place.tools.dir().join(linker::NAME);
     let this = std::env::current_exe()?;
     if fs::read_link(&wrapper).ok().as_ref() != Some(&this) {
         let _missing_is_fine = fs::remove_file(&wrapper);
@@ -104,8 +105,8 @@ fn link(
         .env("CARGO_ENCODED_RUSTFLAGS", remaps(place)?.join("\u{1f}"))
         .env("SOURCE_DATE_EPOCH", "315532800")
         .env("PYO3_NO_PYTHON", "1")
-        .env("ZIG_GLOBAL_CACHE_DIR", place.tools.join("zig-cache"))
-        .env("ZIG_LOCAL_CACHE_DIR", place.tools.join("zig-cache"))
+        .env("ZIG_GLOBAL_CACHE_DIR", place.tools.zig_cache())
+        .env("ZIG_LOCAL_CACHE_DIR", place.tools.zig_cache())
         .env(linker::ZIG, zig)
         .env(linker::TARGET, format!("{arch}-linux-gnu.{}", row.glibc))
         .env(linker::STAGE, stage)
