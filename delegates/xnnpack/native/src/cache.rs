@@ -1,0 +1,140 @@
+//! Finished builds, each in a folder whose name says what it was made from.
+
+use crate::{Config, Target, compile, source, wrapper};
+use anyhow::{Context, Result};
+use executorch_tools::command::step;
+use executorch_tools::{Lock, Tools};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A finished build.
+#[derive(Clone, Debug)]
+pub struct Library {
+    root: PathBuf,
+}
+
+impl Library {
+    /// The folder with `libxnnpack.a`, which holds XNNPACK and cpuinfo. Who links it defines the functions of
+    /// `pthreadpool.h`.
+    pub fn lib(&self) -> PathBuf {
+        self.root.join("lib")
+    }
+
+    /// The folder with `xnnpack.h` and `pthreadpool.h`.
+    pub fn include(&self) -> PathBuf {
+        self.root.join("include")
+    }
+
+    /// The folder with the licences of what was compiled: one text for each project, named after it.
+    pub fn licenses(&self) -> PathBuf {
+        self.root.join("licenses")
+    }
+}
+
+/// Returns the library, which is built if it is not in the cache. Takes minutes then; other processes that want the
+/// same library wait for it.
+pub fn build(config: &Config) -> Result<Library> {
+    let name = format!("xnnpack-{}-{}", config.target.arch(), key(config.target)?);
+    let root = config.cache.join(&name);
+    if !root.is_dir() {
+        let _lock = Lock::wait(&config.cache.join(format!("{name}.lock")))?;
+        if !root.is_dir() {
+            make(config, &config.cache.join(format!("{name}.part")), &root)?;
+        }
+    }
+    Ok(Library { root })
+}
+
+/// Builds in `work`, and puts the result at `root` when it is complete.
+fn make(config: &Config, work: &Path, root: &Path) -> Result<()> {
+    // Left there by a build that was interrupted.
+    if work.exists() {
+        fs::remove_dir_all(work)?;
+    }
+    fs::create_dir_all(work)?;
+    let sources = step("unpack XNNPACK", || {
+        source::unpack(config.sources.as_deref(), &config.cache.join("archives"), &work.join("sources"))
+    })?;
+    let library = compile::compile(config, &sources, work)?;
+    let result = work.join("result");
+    for folder in ["lib", "include", "licenses"] {
+        fs::create_dir_all(result.join(folder))?;
+    }
+    let copy = |from: &Path, to: &Path| {
+        fs::copy(from, to).map(drop).with_context(|| format!("cannot copy {}", from.display()))
+    };
+    copy(&library, &result.join("lib/libxnnpack.a"))?;
+    for (project, header) in [("xnnpack", "xnnpack.h"), ("pthreadpool", "pthreadpool.h")] {
+        let folder = sources.get(project).with_context(|| format!("{project} is no source"))?;
+        copy(&folder.join("include").join(header), &result.join("include").join(header))?;
+    }
+    for (project, source) in source::sources()? {
+        let folder = sources.get(&project).with_context(|| format!("{project} is no source"))?;
+        copy(&folder.join(source.license), &result.join("licenses").join(project))?;
+    }
+    fs::rename(result, root)?;
+    fs::remove_dir_all(work).context("cannot remove the files of the build")
+}
+
+/// A digest over everything that decides about the bytes of the library.
+fn key(target: Target) -> Result<String> {
+    let mut hash = Sha256::new();
+    let mut add = |text: &str| hash.update(format!("{}\0{text}\0", text.len()));
+    for source in source::sources()?.values() {
+        add(&source.sha256);
+    }
+    add(Tools::ZIG);
+    add(&wrapper::compiler("zig", "cc", target));
+    add(compile::PROJECT);
+    add(compile::FLAGS);
+    add(compile::CXX_FLAGS);
+    add(compile::machine_flags(target));
+    compile::DEFINITIONS.iter().for_each(|definition| add(definition));
+    let digest = hash.finalize();
+    Ok(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SOURCES;
+
+    #[test]
+    fn targets_have_builds_of_their_own() {
+        assert_ne!(key(Target::X86_64).unwrap(), key(Target::Aarch64).unwrap());
+        assert_eq!(key(Target::X86_64).unwrap(), key(Target::X86_64).unwrap());
+    }
+
+    #[test]
+    fn a_build_that_fails_leaves_nothing_that_looks_finished() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config {
+            target: Target::X86_64,
+            cache: dir.path().join("cache"),
+            tools: Tools::new(dir.path().join("tools")),
+            sources: Some(dir.path().join("empty")),
+        };
+        for _ in 0..2 {
+            let error = format!("{:#}", build(&config).unwrap_err());
+            assert!(error.contains(SOURCES), "{error}");
+        }
+        let name = format!("xnnpack-x86_64-{}", key(Target::X86_64).unwrap());
+        assert!(!config.cache.join(name).exists());
+    }
+
+    #[test]
+    fn what_is_in_the_cache_is_not_built() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = format!("xnnpack-x86_64-{}", key(Target::X86_64).unwrap());
+        fs::create_dir_all(dir.path().join(&name)).unwrap();
+        let config = Config {
+            target: Target::X86_64,
+            cache: dir.path().to_owned(),
+            tools: Tools::new(dir.path().join("tools")),
+            sources: Some(dir.path().join("empty")),
+        };
+        assert_eq!(build(&config).unwrap().lib(), dir.path().join(name).join("lib"));
+        assert!(!config.tools.dir().exists());
+    }
+}
