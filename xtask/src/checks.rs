@@ -2,9 +2,10 @@
 
 use crate::installed::Environment;
 use crate::place::Place;
-use crate::{demo, headers, readme, schema, wheel};
+use crate::{bindings, demo, headers, readme, schema, wheel};
 use anyhow::{Context, Result};
 use executorch_tools::command::{self, step};
+use executorch_xnnpack_native::Target;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -22,6 +23,9 @@ pub fn run(place: &Place) -> Result<ExitCode> {
         command.args(args).current_dir(&place.root);
         command
     };
+    let library = Target::from_arch(std::env::consts::ARCH)
+        .and_then(|target| executorch_xnnpack_native::build(&place.xnnpack(target)));
+    tally.check("XNNPACK library", || library.map(drop));
     tally.check("format", || command::run(&mut cargo(&["fmt", "--all", "--check"])));
     let lints = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     tally.check("lints", || command::run(&mut cargo(&lints)));
@@ -29,6 +33,7 @@ pub fn run(place: &Place) -> Result<ExitCode> {
     tally.suite("Rust tests", || count(&mut cargo(&test), cargo_summary));
     tally.check("C headers are current", || headers::generate(place, true));
     tally.check("readers of the file formats are current", || schema::generate(place, true));
+    tally.check("declarations of XNNPACK are current", || bindings::generate(place, true));
     tally.check("C headers compile alone", || headers::compile(place));
     tally.check("wheel", || wheel::build(place, "cpu", &place.root.join("dist")).map(drop));
     tally.suite("Python tests", || python_tests(place));

@@ -1,5 +1,6 @@
 //! Project tasks: `cargo xtask --help`.
 
+mod bindings;
 mod checks;
 mod demo;
 mod headers;
@@ -61,6 +62,18 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Generate the Rust declarations of XNNPACK's C interface from its header.
+    Bindings {
+        /// Fail if the committed declarations differ, instead of writing them.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build the XNNPACK C library, which cargo does by itself when it needs it; prints its folder.
+    Native {
+        /// Processor architecture: x86_64 or aarch64.
+        #[arg(long, default_value = std::env::consts::ARCH)]
+        arch: String,
+    },
     /// List the rows.
     Rows,
 }
@@ -116,6 +129,12 @@ fn task(task: Task) -> Result<ExitCode> {
             headers::compile(&place)?;
         }
         Task::Schema { check } => schema::generate(&place, check)?,
+        Task::Bindings { check } => bindings::generate(&place, check)?,
+        Task::Native { arch } => {
+            let target = executorch_xnnpack_native::Target::from_arch(&arch)?;
+            let library = executorch_xnnpack_native::build(&place.xnnpack(target))?;
+            println!("{}", library.root().display());
+        }
         Task::Rows => rows(&place)?,
     }
     Ok(ExitCode::SUCCESS)

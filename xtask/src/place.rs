@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use executorch_tools::Tools;
+use executorch_xnnpack_native::{Config, Target};
 use std::path::{Path, PathBuf};
 
 /// A source tree, its build folder, and the tools that were installed for it.
@@ -13,6 +14,8 @@ pub struct Place {
     pub target: PathBuf,
     /// Virtual environments of tools.
     pub tools: Tools,
+    /// C libraries that were built.
+    pub native: PathBuf,
 }
 
 impl Place {
@@ -24,6 +27,16 @@ impl Place {
         let target =
             std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
         let tools = Tools::new(target.join("tools"));
-        Ok(Self { root, target, tools })
+        let native = executorch_xnnpack_native::cache(&target);
+        Ok(Self { root, target, tools, native })
+    }
+
+    /// How the XNNPACK C library is built here.
+    pub fn xnnpack(&self, target: Target) -> Config {
+        Config {
+            cache: self.native.clone(),
+            tools: self.tools.clone(),
+            ..Config::from_environment(target, &self.target)
+        }
     }
 }

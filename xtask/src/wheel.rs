@@ -4,6 +4,7 @@ use crate::linker;
 use crate::place::Place;
 use anyhow::{Context, Result, bail};
 use executorch_tools::command::{output, run, step};
+use executorch_xnnpack_native::Target;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,15 +14,17 @@ use wheelhouse::row::{self, Row};
 use wheelhouse::{pack, version::Version};
 
 /// What a wheel is made from, besides the tools.
-const INPUTS: [&str; 8] = [
+const INPUTS: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
     "LICENSE",
     ".cargo",
     "runtime",
+    "delegates",
     "wheels",
     "xtask/src",
+    "xtask/tools",
 ];
 
 /// Builds the wheel of `name` into `out` and returns its path; does nothing if nothing changed.
@@ -41,6 +44,10 @@ pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     let zig = place.tools.zig()?;
+    if row.components.iter().any(|component| component == "backend_xnnpack") {
+        // Its build script would do it, but cargo shows nothing of what build scripts tell.
+        executorch_xnnpack_native::build(&place.xnnpack(Target::from_arch(row.system.arch())?))?;
+    }
     for component in &row.components {
         let declared = components.get(component).context("rows are checked against components")?;
         step(&format!("build {}", declared.package), || {
@@ -60,8 +67,12 @@ pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
 /// Builds again from a copy in another folder and compares the bytes.
 pub fn check_reproducible(place: &Place, name: &str, wheel: &Path) -> Result<()> {
     let dir = tempfile::Builder::new().prefix("a-folder-with-another-and-longer-name").tempdir()?;
-    let copy =
-        Place { root: dir.path().join("src"), target: dir.path().join("t"), tools: place.tools.clone() };
+    let copy = Place {
+        root: dir.path().join("src"),
+        target: dir.path().join("t"),
+        tools: place.tools.clone(),
+        native: place.native.clone(),
+    };
     let list = output(
         Command::new("git").args(["ls-files", "-zco", "--exclude-standard"]).current_dir(&place.root),
     )?;
@@ -103,6 +114,7 @@ fn link(
         .env("CARGO_TARGET_DIR", &place.target)
         .env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), &wrapper)
         .env("CARGO_ENCODED_RUSTFLAGS", remaps(place)?.join("\u{1f}"))
+        .env(executorch_xnnpack_native::CACHE, &place.native)
         .env("SOURCE_DATE_EPOCH", "315532800")
         .env("PYO3_NO_PYTHON", "1")
         .env("ZIG_GLOBAL_CACHE_DIR", place.tools.zig_cache())

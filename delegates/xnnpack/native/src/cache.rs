@@ -11,10 +11,21 @@ use std::path::{Path, PathBuf};
 /// A finished build.
 #[derive(Clone, Debug)]
 pub struct Library {
+    id: String,
     root: PathBuf,
 }
 
 impl Library {
+    /// The folder that holds the others.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Names everything that decided about the library's bytes: the sources, the compiler, the flags, the machine.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     /// The folder with `libxnnpack.a`, which holds XNNPACK and cpuinfo. Who links it defines the functions of
     /// `pthreadpool.h`.
     pub fn lib(&self) -> PathBuf {
@@ -43,7 +54,7 @@ pub fn build(config: &Config) -> Result<Library> {
             make(config, &config.cache.join(format!("{name}.part")), &root)?;
         }
     }
-    Ok(Library { root })
+    Ok(Library { id: name, root })
 }
 
 /// Builds in `work`, and puts the result at `root` when it is complete.

@@ -37,7 +37,7 @@ pub const DEFINITIONS: &[&str] = &[
     "CMAKE_POSITION_INDEPENDENT_CODE=ON",
     "CMAKE_POLICY_VERSION_MINIMUM=3.5",
     "CMAKE_SYSTEM_NAME=Linux",
-    // Nothing is linked, so zig need not build a C++ library for cmake's probes.
+    // Probes compile and link nothing.
     "CMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY",
     "CCACHE_BINARY=",
     "XNNPACK_LIBRARY_TYPE=static",

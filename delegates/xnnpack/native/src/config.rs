@@ -43,6 +43,16 @@ impl Target {
     }
 }
 
+/// The folder for finished builds: what [`CACHE`] says, or one in cargo's target folder.
+pub fn cache(target_folder: &Path) -> PathBuf {
+    folder(CACHE).unwrap_or_else(|| target_folder.join("native"))
+}
+
+/// The folder that a variable of the environment names.
+fn folder(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 /// What to build, and where.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -59,13 +69,8 @@ pub struct Config {
 impl Config {
     /// The configuration for a cargo target folder, changed by the variables [`SOURCES`] and [`CACHE`].
     pub fn from_environment(target: Target, target_folder: &Path) -> Self {
-        let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        Self {
-            target,
-            cache: folder(CACHE).unwrap_or_else(|| target_folder.join("native")),
-            tools: Tools::new(target_folder.join("tools")),
-            sources: folder(SOURCES),
-        }
+        let tools = Tools::new(target_folder.join("tools"));
+        Self { target, cache: cache(target_folder), tools, sources: folder(SOURCES) }
     }
 
     /// The configuration of a build script.
