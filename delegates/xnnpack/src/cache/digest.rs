@@ -38,7 +38,7 @@ impl fmt::Debug for Digest {
 }
 
 /// Fields in a row, each of which begins with its length or has a fixed one: equal bytes mean equal fields.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields(Vec<u8>);
 
 impl Fields {

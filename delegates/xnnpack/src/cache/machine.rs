@@ -6,15 +6,12 @@ use std::sync::LazyLock;
 /// The version of everything here that a packed byte may depend on but a key does not say. Raise it when packing changes.
 const LAYOUT: u64 = 1;
 
-/// The XNNPACK library's version.
-const LIBRARY: &str = "4ea82e5";
-
 /// The machine and the code.
 pub fn identity() -> Digest {
     static IDENTITY: LazyLock<Digest> = LazyLock::new(|| {
         let mut fields = Fields::new("machine and code");
         fields.number(LAYOUT).bytes(env!("CARGO_PKG_VERSION").as_bytes());
-        fields.bytes(LIBRARY.as_bytes());
+        fields.bytes(executorch_xnnpack_sys::BUILD.as_bytes());
         cpu(&mut fields);
         fields.finish()
     });

@@ -33,6 +33,11 @@ impl Room {
         self.bytes.get_mut(self.range.clone()).unwrap_or_default()
     }
 
+    /// Where it begins.
+    pub fn address(&self) -> usize {
+        self.bytes.as_ptr().addr() + self.range.start
+    }
+
     /// What was written to it.
     pub fn into_packed(self) -> Packed {
         Packed(Storage::Memory(self))

@@ -22,6 +22,7 @@ mod machine;
 mod memory;
 mod origin;
 mod parallel;
+mod provider;
 mod recipe;
 mod saving;
 mod session;
@@ -32,6 +33,7 @@ mod table;
 mod tests;
 
 pub use memory::{ALIGNMENT, Packed};
+pub use provider::Provider;
 pub use recipe::Key;
 pub use saving::{Kept, save_all};
 pub use session::Session;

@@ -116,12 +116,11 @@ impl Session {
 
     /// Ends the session: what was packed is written to the folder, if there is one and it lacks something. What this
     /// returns has to live as long as the graph is in use.
-    pub fn finish(self) -> Kept {
-        let Self { constants, disk: Some(disk), .. } = self else { return Kept::default() };
-        disk.found.get_or_init(|| OnDisk::find(&disk.folder, &disk.fields, &constants));
-        let Disk { folder, found, used, .. } = disk;
-        let mut entries = used.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let Some(OnDisk { graph, pack, reference }) = found.into_inner() else { return Kept::default() };
+    pub fn finish(&self) -> Kept {
+        let (Some(disk), Some(OnDisk { graph, pack, reference })) = (&self.disk, self.on_disk()) else {
+            return Kept::default();
+        };
+        let mut entries = std::mem::take(&mut *disk.used());
         let is_whole = entries.keys().all(|name| pack.as_ref().is_some_and(|pack| pack.contains(name)));
         if is_whole && reference.is_none() {
             return Kept::default();
@@ -130,7 +129,8 @@ impl Session {
         for (name, packed) in pack.iter().flat_map(Pack::entries).filter(|_| !is_whole) {
             entries.entry(name).or_insert_with(|| Arc::new(packed));
         }
-        Unsaved { folder, graph, entries: (!is_whole).then_some(entries), reference }.save_or_keep()
+        let entries = (!is_whole).then_some(entries);
+        Unsaved { folder: disk.folder.clone(), graph: *graph, entries, reference: *reference }.save_or_keep()
     }
 
     pub(super) fn names(&self, key: &Key) -> Names {
@@ -166,6 +166,20 @@ impl Session {
     pub(super) fn made(&self, names: Names, claim: Claim<'_>, packed: &Arc<Packed>) {
         claim.fulfil(packed);
         self.note(names, packed);
+    }
+
+    /// Shares weights that were packed without a claim, or gives those that are shared already. The calling thread must
+    /// have no claim.
+    pub(super) fn add(&self, names: Names, packed: Packed) -> Arc<Packed> {
+        match self.find(names) {
+            Lookup::Packed(there) if (*there).as_ref().len() == packed.as_ref().len() => there,
+            Lookup::Nothing(Some(claim)) => {
+                let packed = Arc::new(packed);
+                self.made(names, claim, &packed);
+                packed
+            }
+            Lookup::Packed(_) | Lookup::Nothing(None) => Arc::new(packed),
+        }
     }
 
     fn on_disk(&self) -> Option<&OnDisk> {

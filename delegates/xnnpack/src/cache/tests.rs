@@ -31,7 +31,7 @@ fn value(dims: &[usize], role: Role) -> Value {
 }
 
 /// A fully connected node, whose filter and bias are at the start of `weights`.
-fn graph(weights: &Arc<dyn AsRef<[u8]> + Send + Sync>) -> Graph {
+pub(super) fn graph(weights: &Arc<dyn AsRef<[u8]> + Send + Sync>) -> Graph {
     let filter = INPUTS * OUTPUTS * 4;
     Graph {
         values: vec![
@@ -54,7 +54,7 @@ fn graph(weights: &Arc<dyn AsRef<[u8]> + Send + Sync>) -> Graph {
     }
 }
 
-fn weights(seed: u8) -> Arc<dyn AsRef<[u8]> + Send + Sync> {
+pub(super) fn weights(seed: u8) -> Arc<dyn AsRef<[u8]> + Send + Sync> {
     Arc::new((0..(INPUTS + 1) * OUTPUTS * 4).map(|i| (i as u8).wrapping_mul(seed)).collect::<Vec<u8>>())
 }
 
