@@ -2,7 +2,7 @@
 
 use crate::op::bad;
 use executorch_abi::tensor::ET_MAX_RANK;
-use executorch_abi::{Result, TensorRef};
+use executorch_abi::{Error, Result, TensorRef};
 
 /// A shape of at most [`ET_MAX_RANK`] dimensions, on the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,14 +58,32 @@ impl Shape {
     }
 }
 
+/// What `index` names among `size` things, where it may count from the end.
+fn from_end(index: i64, size: usize) -> Option<usize> {
+    let wrapped = if index < 0 { index.saturating_add(size as i64) } else { index };
+    usize::try_from(wrapped).ok().filter(|&i| i < size)
+}
+
 /// The dimension that `dim` names in a tensor of `rank` dimensions, where it may count from the end. A tensor without
 /// dimensions takes 0 and -1.
 pub fn dimension(dim: i64, rank: usize) -> Result<usize> {
-    let wrapped = if dim < 0 { dim + rank.max(1) as i64 } else { dim };
-    usize::try_from(wrapped)
-        .ok()
-        .filter(|&d| d < rank.max(1))
+    from_end(dim, rank.max(1))
         .ok_or_else(|| bad(format!("dimension {dim} of a tensor with {rank} dimensions")))
+}
+
+/// The element that `index` names among `size`, where it may count from the end.
+pub fn wrap(index: i64, size: usize) -> Result<usize> {
+    from_end(index, size).ok_or_else(|| out_of_range(index, size))
+}
+
+/// The element that `index` names among `size`, counted from the start alone.
+pub fn within(index: i64, size: usize) -> Result<usize> {
+    usize::try_from(index).ok().filter(|&i| i < size).ok_or_else(|| out_of_range(index, size))
+}
+
+#[cold]
+fn out_of_range(index: i64, size: usize) -> Error {
+    bad(format!("index {index} is out of range for {size} elements"))
 }
 
 /// How a tensor's elements lie in memory: sizes, and the distance of neighbours along each dimension, in elements.

@@ -213,15 +213,6 @@ pub fn offset_of(dims: &[Dim], mut index: usize) -> isize {
     offset
 }
 
-/// The index that `index` names among `size` elements, where it may count from the end.
-pub fn wrap(index: i64, size: usize, what: &str) -> Result<usize> {
-    let wrapped = if index < 0 { index.saturating_add(size as i64) } else { index };
-    usize::try_from(wrapped)
-        .ok()
-        .filter(|&i| i < size)
-        .ok_or_else(|| bad(format!("{what} {index} is out of range for {size} elements")))
-}
-
 /// What `start:end:step` names of `size` elements, as Python slices do: the first index and how many there are.
 pub fn slice(start: Option<i64>, end: Option<i64>, step: i64, size: usize) -> Result<(usize, usize)> {
     let step = usize::try_from(step).ok().filter(|&s| s > 0);

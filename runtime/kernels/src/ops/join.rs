@@ -6,8 +6,8 @@ use crate::elements::{items, plain_mut};
 use crate::moves::copy;
 use crate::number::can_cast;
 use crate::op::{Context, Table, apart, bad, entry, output};
-use crate::shape::dimension;
-use crate::strided::{Dim, View, wrap};
+use crate::shape::{dimension, wrap};
+use crate::strided::{Dim, View};
 use executorch_abi::tensor::ET_MAX_RANK;
 use executorch_abi::{Args, Dtype, Result, TensorMut, TensorRef};
 
@@ -214,6 +214,6 @@ fn slice_scatter(context: &mut Context, args: &Args<'_>) -> Result<()> {
 
 fn select_scatter(context: &mut Context, args: &Args<'_>) -> Result<()> {
     let (dim, size) = dim_of(args, 2, args.tensor(0)?)?;
-    let index = wrap(args.int(3)?, size, "index")?;
+    let index = wrap(args.int(3)?, size)?;
     scattered(context, args, 4, |view| view.select(dim, index))
 }

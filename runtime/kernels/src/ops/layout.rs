@@ -2,8 +2,8 @@
 
 use crate::moves::copy;
 use crate::op::{Context, Table, bad, entry, list_output, output};
-use crate::shape::dimension;
-use crate::strided::{Dim, View, slice, wrap};
+use crate::shape::{dimension, wrap};
+use crate::strided::{Dim, View, slice};
 use executorch_abi::tensor::ET_MAX_RANK;
 use executorch_abi::{Args, Result, TensorMut, TensorRef};
 
@@ -113,7 +113,7 @@ pub(super) fn dim_of(args: &Args<'_>, index: usize, input: TensorRef<'_>) -> Res
 fn select(_: &mut Context, args: &Args<'_>) -> Result<()> {
     let input = args.tensor(0)?;
     let (dim, size) = dim_of(args, 1, input)?;
-    let index = wrap(args.int(2)?, size, "index")?;
+    let index = wrap(args.int(2)?, size)?;
     emit(args, 3, input, &View::of(input).select(dim, index)?)
 }
 

@@ -7,7 +7,7 @@ use super::selection::Indices;
 use crate::elements::{Item, plain, plain_mut};
 use crate::op::{Context, Table, bad, contiguous, entry, output};
 use crate::pool::split_mut;
-use crate::shape::dimension;
+use crate::shape::{dimension, within};
 use crate::strided::{Dim, View, offset_of};
 use crate::with_item;
 use executorch_abi::{Args, Result, TensorMut, TensorRef};
@@ -70,21 +70,17 @@ impl<'a> Places<'a> {
         mut body: impl FnMut(usize, T),
     ) -> Result<()> {
         let length = self.inner.size.max(1);
-        let (mut row, mut within, mut base) = (first / length, 0, 0);
+        let (mut row, mut column, mut base) = (first / length, 0, 0);
         for (i, item) in items.enumerate() {
-            if within == 0 {
+            if column == 0 {
                 base = offset_of(self.outer.dims(), row);
             }
-            let index = self.indices.get(first + i);
-            let valid = usize::try_from(index).ok().filter(|&n| n < self.along.size);
-            let size = self.along.size;
-            let valid =
-                valid.ok_or_else(|| bad(format!("index {index} is out of range for {size} elements")))?;
-            let place = base + within as isize * self.inner.step + valid as isize * self.along.step;
+            let valid = within(self.indices.get(first + i), self.along.size)?;
+            let place = base + column as isize * self.inner.step + valid as isize * self.along.step;
             body(place as usize, item);
-            within += 1;
-            if within == length {
-                (within, row) = (0, row + 1);
+            column += 1;
+            if column == length {
+                (column, row) = (0, row + 1);
             }
         }
         Ok(())

@@ -2,8 +2,8 @@
 
 use crate::elements::items;
 use crate::op::{Context, bad};
-use crate::shape::Shape;
-use crate::strided::{Dim, View, offset_of, wrap};
+use crate::shape::{Shape, within, wrap};
+use crate::strided::{Dim, View, offset_of};
 use executorch_abi::tensor::ET_MAX_RANK;
 use executorch_abi::{Args, Dtype, Result, TensorRef};
 
@@ -91,11 +91,7 @@ impl<'a> Selection<'a> {
         let offsets: &'static mut [usize] = context.scratch(index.numel())?;
         for (i, offset) in offsets.iter_mut().enumerate() {
             let at = if index.is_contiguous() { i } else { offset_of(places.dims(), i) as usize };
-            let named = numbers.get(at);
-            let valid = usize::try_from(named).ok().filter(|&n| n < size);
-            let valid =
-                valid.ok_or_else(|| bad(format!("index {named} is out of range for {size} elements")))?;
-            *offset = valid * step as usize;
+            *offset = within(numbers.get(at), size)? * step as usize;
         }
         let (before, after) = around(whole, dim, dim + 1)?;
         Self::new(&before, offsets, shape, &after)
@@ -267,7 +263,7 @@ impl<'a> Entry<'a> {
         let in_order = self.tensor.is_contiguous() && self.tensor.sizes() == shape;
         for (i, offset) in offsets.iter_mut().enumerate() {
             let at = if in_order { i } else { offset_of(places.dims(), i) as usize };
-            *offset += wrap(numbers.get(at), size, "index")? * step as usize;
+            *offset += wrap(numbers.get(at), size)? * step as usize;
         }
         Ok(())
     }
