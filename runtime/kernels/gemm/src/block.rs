@@ -2,7 +2,7 @@
 
 use crate::isa::{Element, Kernels};
 use crate::matrix::Matrix;
-use crate::micro::{Init, SLACK, Tile};
+use crate::micro::{Init, Post, SLACK, Tile};
 use crate::pack::{pack_a, panel_rows};
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ pub(crate) enum BSource<T> {
     Direct { data: *const T, ld: usize, tail: *const T, n: usize },
 }
 
-/// One product over all of K, and where it goes. `init` and `clamp` apply once, in order.
+/// One product over all of K, and where it goes. `init`, `residual` and `post` apply once, in order.
 pub(crate) struct Block<'a, T: 'static> {
     pub kernels: &'static Kernels<T>,
     pub k: usize,
@@ -42,7 +42,9 @@ pub(crate) struct Block<'a, T: 'static> {
     pub init: Init,
     pub init_at: *const T,
     pub init_row: usize,
-    pub clamp: Option<(T, T)>,
+    pub residual: *const T,
+    pub residual_row: usize,
+    pub post: Post<T>,
 }
 
 /// Scratch elements that [`Block::run`] needs to pack A.
@@ -138,8 +140,12 @@ impl<T: Element> Block<'_, T> {
                         let at = self.init_at.wrapping_add(row * self.init_row + col);
                         (self.init, at, self.init_row)
                     };
+                    let ends = is_last && !self.residual.is_null();
+                    let residual = self.residual.wrapping_add(row * self.residual_row + col);
                     kernel(&Tile {
                         k: ks.len(),
+                        runs: [1, 1],
+                        run_steps: [0, 0],
                         a,
                         a_row,
                         a_k,
@@ -151,7 +157,9 @@ impl<T: Element> Block<'_, T> {
                         init,
                         init_at,
                         init_row,
-                        clamp: if is_last { self.clamp } else { None },
+                        residual: if ends { residual } else { std::ptr::null() },
+                        residual_row: self.residual_row,
+                        post: if is_last { self.post } else { Post::None },
                     });
                 }
             }

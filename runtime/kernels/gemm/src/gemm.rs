@@ -1,10 +1,10 @@
-//! The product `C = activation(alpha · A·B + beta · D)`: checks, choice of path, split over threads.
+//! The product `C = activation(alpha · A·B + beta · D + R)`: checks, choice of path, split over threads.
 
 use crate::block::{ASource, BSource, Block, a_scratch_len};
 use crate::error::{Error, Result, product};
 use crate::isa::{Element, Isa, Kernels};
 use crate::matrix::{Matrix, MatrixMut};
-use crate::micro::Init;
+use crate::micro::{Init, Post};
 use crate::pack::{PackedA, PackedB, align_offset, line, pack_b_panel};
 use crate::pool::{self, Pool, Shared, Slots, TASKS_PER_THREAD};
 
@@ -48,16 +48,8 @@ pub enum Activation<T> {
     Relu,
     /// `min(max(x, low), high)`.
     Clamp(T, T),
-}
-
-impl<T: Element> Activation<T> {
-    pub(crate) fn limits(self) -> Option<(T, T)> {
-        match self {
-            Activation::None => None,
-            Activation::Relu => Some((T::ZERO, T::INFINITY)),
-            Activation::Clamp(low, high) => Some((low, high)),
-        }
-    }
+    /// `x · min(max(x / 6 + 1/2, 0), 1)`.
+    HardSwish,
 }
 
 /// A product, described; [`Product::run`] computes it.
@@ -75,6 +67,8 @@ pub struct Product<'a, T> {
     pub beta: T,
     /// What is added.
     pub addend: Addend<'a, T>,
+    /// What else is added, as it is: an `M × N` matrix, best with contiguous rows.
+    pub residual: Option<Matrix<'a, T>>,
     /// What is applied last.
     pub activation: Activation<T>,
     /// The instruction set, for operands that are not packed; packed ones bring their own.
@@ -97,6 +91,7 @@ impl<'a, T: Element> Product<'a, T> {
             alpha: T::ONE,
             beta: T::ONE,
             addend: Addend::None,
+            residual: None,
             activation: Activation::None,
             isa: Isa::active(),
         }
@@ -166,7 +161,10 @@ impl<'a, T: Element> Product<'a, T> {
             Addend::Col(d) => d.len() >= m,
             Addend::Full(d) => (d.rows(), d.cols()) == (m, n),
         };
-        if fits { Ok(()) } else { Err(Error::new(format!("the addend does not fit the {m}x{n} output"))) }
+        if !fits || self.residual.is_some_and(|r| (r.rows(), r.cols()) != (m, n)) {
+            return Err(Error::new(format!("the addend or residual does not fit the {m}x{n} output")));
+        }
+        Ok(())
     }
 
     /// Computes the product into `out`. `scratch` has at least [`Product::scratch_len`] elements, of
@@ -194,8 +192,10 @@ impl<'a, T: Element> Product<'a, T> {
             self.finish(addend, &mut out);
             return Ok(());
         }
-        // What the tiles can do themselves: plain sums with a contiguous addend.
-        let plain = self.alpha == T::ONE && (self.beta == T::ONE || matches!(addend, Addend::None));
+        // What the tiles can do themselves: plain sums with contiguous addends.
+        let plain = self.alpha == T::ONE
+            && (self.beta == T::ONE || matches!(addend, Addend::None))
+            && self.residual.is_none_or(|r| r.col_stride() == 1);
         let fused = match addend {
             _ if !plain => None,
             Addend::None => Some((Init::Zero, std::ptr::null(), 0)),
@@ -212,8 +212,7 @@ impl<'a, T: Element> Product<'a, T> {
             return Ok(());
         }
         let (init, init_at, init_row) = fused.unwrap_or((Init::Zero, std::ptr::null(), 0));
-        let clamp = if fused.is_some() { self.activation.limits() } else { None };
-        self.blocked(kernels, pool, scratch, &mut out, (init, init_at, init_row, clamp))?;
+        self.blocked(kernels, pool, scratch, &mut out, (init, init_at, init_row), fused.is_some())?;
         if fused.is_none() {
             self.finish(addend, &mut out);
         }
@@ -290,14 +289,15 @@ impl<'a, T: Element> Product<'a, T> {
         }
     }
 
-    /// The general path: B packed by all threads (if it was not), then blocks of C as tasks.
+    /// The general path, which also adds the residual and activates if it `finishes`: B packed by all threads (if it was not), then blocks of C as tasks.
     fn blocked(
         &self,
         kernels: &'static Kernels<T>,
         pool: &dyn Pool,
         scratch: &mut [T],
         out: &mut MatrixMut<'_, T>,
-        (init, init_at, init_row, clamp): (Init, *const T, usize, Option<(T, T)>),
+        (init, init_at, init_row): (Init, *const T, usize),
+        finishes: bool,
     ) -> Result<()> {
         let [m, n, k] = [out.rows, out.cols, self.depth()];
         let nr = kernels.nr();
@@ -354,6 +354,10 @@ impl<'a, T: Element> Product<'a, T> {
         let c_row = out.row_stride;
         let c = Shared::new(out.data);
         let init_at = Shared::from_const(init_at);
+        let residual = self.residual.filter(|_| finishes);
+        let residual_row = residual.map_or(0, |r| r.row_stride());
+        let residual = Shared::from_const(residual.map_or(std::ptr::null(), |r| r.as_ptr()));
+        let post = if finishes { Post::new(self.activation) } else { Post::None };
         let b = Shareable(b);
         let a = Shareable(a);
         let (m_units, n_units) = (m.div_ceil(row_unit), n.div_ceil(nr));
@@ -373,7 +377,9 @@ impl<'a, T: Element> Product<'a, T> {
                 init,
                 init_at: init_at.get(),
                 init_row,
-                clamp,
+                residual: residual.get(),
+                residual_row,
+                post,
             };
             let rows = rows.start * row_unit..(rows.end * row_unit).min(m);
             let cols = cols.start * nr..(cols.end * nr).min(n);
@@ -391,10 +397,10 @@ impl<'a, T: Element> Product<'a, T> {
         }
     }
 
-    /// `out = activation(alpha · out + beta · addend)`, where the tiles could not do it.
+    /// `out = activation(alpha · out + beta · addend + residual)`, where the tiles could not do it.
     fn finish(&self, addend: Addend<'_, T>, out: &mut MatrixMut<'_, T>) {
         let (m, n) = (out.rows, out.cols);
-        let limits = self.activation.limits();
+        let post = Post::new(self.activation);
         for i in 0..m {
             let start = i * out.row_stride;
             let row = &mut out.data[start..start + n];
@@ -416,12 +422,10 @@ impl<'a, T: Element> Product<'a, T> {
                     }
                 }
             }
-            if let Some((low, high)) = limits {
-                for c in row {
-                    let raised = if *c < low { low } else { *c };
-                    *c = if raised > high { high } else { raised };
-                }
+            if let Some(r) = self.residual {
+                row.iter_mut().enumerate().for_each(|(j, c)| *c = *c + r.get(i, j));
             }
+            row.iter_mut().for_each(|c| *c = post.apply(*c));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Instruction sets: the one place where they are detected, chosen, and bound to kernels.
 
 use crate::error::{Error, Result};
-use crate::micro::{self, NV, Taps, TileFn};
+use crate::micro::{self, NV, PixelRow, Strip, StripFn, TileFn};
 use crate::simd::{Real, Simd};
 use std::sync::OnceLock;
 
@@ -85,9 +85,9 @@ pub struct Kernels<T: 'static> {
     pub(crate) axpy_rows: unsafe fn(usize, *const T, usize, *const T, usize, *mut T, usize),
     pub(crate) dot: unsafe fn(usize, *const T, *const T) -> T,
     /// A depthwise row over the pixels of one channel.
-    pub(crate) taps_pixels: unsafe fn(&Taps<'_, T>),
-    /// A depthwise row over the channels of one pixel.
-    pub(crate) taps_channels: unsafe fn(&Taps<'_, T>),
+    pub(crate) pixel_row: unsafe fn(&PixelRow<'_, T>),
+    /// Depthwise strips over the channels of 1, 2, … pixels.
+    pub(crate) strips: &'static [StripFn<T>],
 }
 
 impl<T> Kernels<T> {
@@ -156,9 +156,14 @@ macro_rules! bind {
                 unsafe { micro::dot::<S>(k, a, b) }
             }
             $(#[$feature])?
-            unsafe fn taps<const SPLAT: bool>(t: &Taps<'_, $t>) {
+            unsafe fn pixel_row(t: &PixelRow<'_, $t>) {
                 // SAFETY: the caller promises the CPU and the pointers.
-                unsafe { micro::taps::<S, SPLAT>(t) }
+                unsafe { micro::pixel_row::<S>(t) }
+            }
+            $(#[$feature])?
+            unsafe fn strip<const P: usize>(t: &Strip<$t>) {
+                // SAFETY: the caller promises the CPU and the pointers.
+                unsafe { micro::strip::<S, P>(t) }
             }
 
             static PACKED: &[[TileFn<$t>; NV]] =
@@ -174,8 +179,8 @@ macro_rules! bind {
                 interleave,
                 axpy_rows,
                 dot,
-                taps_pixels: taps::<true>,
-                taps_channels: taps::<false>,
+                pixel_row,
+                strips: &[$(strip::<$dmr>),*],
             };
         }
     };

@@ -4,7 +4,9 @@
 mod common;
 
 use common::{Rng, Threads, isas};
-use executorch_gemm::conv::{ConvPacking, ConvParams, ConvWeight, Layout, PackedConv, Tensor4, Tensor4Mut};
+use executorch_gemm::conv::{
+    ConvPacking, ConvParams, ConvWeight, Epilogue, Layout, PackedConv, Tensor4, Tensor4Mut,
+};
 use executorch_gemm::{Activation, Isa, Pool, Serial};
 
 fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
@@ -65,9 +67,15 @@ fn check(rng: &mut Rng, isa: Isa, pool: &dyn Pool, p: ConvParams, [n, h, w]: [us
     let out_strides = layout.strides(wide).unwrap();
     let mut out = vec![7.0f32; wide.iter().product()];
     let mut output = Tensor4Mut::new(&mut out, out_sizes, out_strides).unwrap();
-    let activation = pick(rng, &[Activation::None, Activation::Relu, Activation::Clamp(-0.5, 0.5)]);
+    let activation =
+        pick(rng, &[Activation::None, Activation::Relu, Activation::Clamp(-0.5, 0.5), Activation::HardSwish]);
+    let mut added = vec![0.0; wide.iter().product()];
+    let residual = (layout == Layout::ChannelsLast && rng.below(2) == 0).then(|| {
+        added = rng.floats(added.len());
+        Tensor4::new(&added, out_sizes, out_strides).unwrap()
+    });
     let mut scratch = vec![f32::NAN; conv.scratch_len(in_sizes, pool).unwrap()];
-    conv.run(pool, &mut scratch, &input, &mut output, activation).unwrap();
+    conv.run(pool, &mut scratch, &input, &mut output, Epilogue { residual, activation }).unwrap();
 
     for image in 0..n {
         for oc in 0..wide[1] {
@@ -78,11 +86,13 @@ fn check(rng: &mut Rng, isa: Isa, pool: &dyn Pool, p: ConvParams, [n, h, w]: [us
                         assert_eq!(out[at], 7.0, "a neighbour was written");
                         continue;
                     }
-                    let value = reference(&p, &weight, bias, &input, &data, [image, oc, y, x]);
+                    let value =
+                        reference(&p, &weight, bias, &input, &data, [image, oc, y, x]) + f64::from(added[at]);
                     let want = match activation {
                         Activation::None => value,
                         Activation::Relu => value.max(0.0),
                         Activation::Clamp(low, high) => value.clamp(low.into(), high.into()),
+                        Activation::HardSwish => value * (value + 3.0).clamp(0.0, 6.0) / 6.0,
                     };
                     assert!(
                         (f64::from(out[at]) - want).abs() < 1e-4,
@@ -190,6 +200,20 @@ fn bad_convolutions_are_refused() {
     let mut last = Tensor4Mut::dense(&mut out, [1, 4, 3, 3], Layout::ChannelsLast).unwrap();
     let mut scratch = vec![0.0; conv.scratch_len([1, 4, 5, 5], &Serial).unwrap()];
     assert!(conv.run(&Serial, &mut scratch, &input, &mut last, Activation::None).is_err());
+    // A residual is for channels last, and has the output's sizes and contiguous channels.
+    let residual = |sizes, layout| {
+        let conv = PackedConv::new(p, layout, &weight, strides, None).unwrap();
+        let mut out = vec![0.0; 36];
+        let mut output = Tensor4Mut::dense(&mut out, [1, 4, 3, 3], layout).unwrap();
+        let mut scratch = vec![0.0; conv.scratch_len([1, 4, 5, 5], &Serial).unwrap()];
+        let input = Tensor4::dense(&data, [1, 4, 5, 5], layout).unwrap();
+        let residual = Some(Tensor4::dense(&data, sizes, layout).unwrap());
+        let epilogue = Epilogue { residual, activation: Activation::None };
+        conv.run(&Serial, &mut scratch, &input, &mut output, epilogue)
+    };
+    assert!(residual([1, 4, 3, 3], Layout::ChannelsLast).is_ok());
+    assert!(residual([1, 4, 3, 3], Layout::ChannelsFirst).is_err());
+    assert!(residual([1, 4, 3, 2], Layout::ChannelsLast).is_err());
     p.groups = 3;
     assert!(p.check().is_err());
     p = ConvParams::new(4, 4, [0, 3]);

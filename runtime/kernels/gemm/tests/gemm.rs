@@ -34,7 +34,8 @@ impl Operand {
 }
 
 fn check(rng: &mut Rng, isa: Isa, pool: &dyn Pool, [m, n, k]: [usize; 3]) {
-    let (a, b, d) = (Operand::new(rng, m, k), Operand::new(rng, k, n), Operand::new(rng, m, n));
+    let (a, b) = (Operand::new(rng, m, k), Operand::new(rng, k, n));
+    let (d, r) = (Operand::new(rng, m, n), Operand::new(rng, m, n));
     let (row, col) = (rng.floats(n), rng.floats(m));
     let packed_a = PackedA::with_isa(&a.view(), isa).unwrap();
     let packed_b = PackedB::pack(&b.view(), isa, pool).unwrap();
@@ -54,11 +55,13 @@ fn check(rng: &mut Rng, isa: Isa, pool: &dyn Pool, [m, n, k]: [usize; 3]) {
     if rng.below(3) == 0 {
         product.beta = [0.0, 0.5][rng.below(2)];
     }
-    product.activation = match rng.below(3) {
+    product.activation = match rng.below(4) {
         0 => Activation::None,
         1 => Activation::Relu,
+        2 => Activation::HardSwish,
         _ => Activation::Clamp(-0.25, 0.75),
     };
+    product.residual = (rng.below(3) == 0).then(|| r.view());
 
     let gap = rng.below(3);
     let mut out = vec![7.0f32; (n + gap) * m];
@@ -81,10 +84,12 @@ fn check(rng: &mut Rng, isa: Isa, pool: &dyn Pool, [m, n, k]: [usize; 3]) {
                 Addend::Full(d) => d.get(i, j),
             };
             let value = f64::from(product.alpha) * sum + f64::from(product.beta) * f64::from(add);
+            let value = value + product.residual.map_or(0.0, |r| f64::from(r.get(i, j)));
             let want = match product.activation {
                 Activation::None => value,
                 Activation::Relu => value.max(0.0),
                 Activation::Clamp(low, high) => value.clamp(low.into(), high.into()),
+                Activation::HardSwish => value * (value + 3.0).clamp(0.0, 6.0) / 6.0,
             };
             let limit = 1e-5 * (k as f64).sqrt().max(1.0);
             assert!(

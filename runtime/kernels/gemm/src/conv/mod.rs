@@ -1,13 +1,21 @@
 //! Convolution: descriptions, checks, and the choice of algorithm.
 //!
 //! One-dimensional convolutions are two-dimensional ones of height 1. Weights are packed once, for
-//! the layout that the output will have; patches of the input are gathered block by block.
+//! the layout that the output will have:
+//!
+//! | | channels first | channels last |
+//! |---|---|---|
+//! | depthwise | `planes` | `strips` |
+//! | others | `patches` | `in_place` |
 
-mod depthwise;
+mod call;
 mod general;
-mod implicit;
+mod in_place;
 mod packing;
+mod patches;
+mod planes;
 mod stage;
+mod strips;
 mod tensor;
 mod transposed;
 
@@ -18,11 +26,16 @@ pub use transposed::{PackedConvTransposed, TransposedPacking};
 
 use crate::error::{Error, Result, product};
 use crate::gemm::Activation;
-use crate::pool::{Pool, Serial};
+use crate::micro::Post;
+use crate::pool::{Pool, Serial, Shared};
 use crate::store::{Header, PackedBytes};
-use depthwise::Depthwise;
-use implicit::Implicit;
+use call::{Algorithm, Call};
+use in_place::InPlace;
 use packing::bias_len;
+use patches::Patches;
+use planes::Planes;
+use strips::Strips;
+use tensor::ordered_strides;
 
 /// The order of dimensions that an output has in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -133,11 +146,54 @@ pub struct PackedConv {
     plan: Plan,
 }
 
+/// What is done to the sums of a convolution before they are stored:
+/// `out = activation(conv + bias + residual)`.
+#[derive(Debug, Clone, Copy)]
+pub struct Epilogue<'a> {
+    /// What is added, of the output's sizes. Its strides are bound as the output's; it is for
+    /// convolutions packed for [`Layout::ChannelsLast`].
+    pub residual: Option<Tensor4<'a, f32>>,
+    /// What is applied last.
+    pub activation: Activation<f32>,
+}
+
+impl From<Activation<f32>> for Epilogue<'_> {
+    fn from(activation: Activation<f32>) -> Self {
+        Self { residual: None, activation }
+    }
+}
+
 /// The algorithms.
 #[derive(Debug, Clone, Copy)]
 enum Plan {
-    Implicit(Implicit),
-    Depthwise(Depthwise),
+    Patches(Patches),
+    Planes(Planes),
+    InPlace(InPlace),
+    Strips(Strips),
+}
+
+impl Plan {
+    fn new(packing: &ConvPacking) -> Result<Self> {
+        if let Some(plan) = Strips::new(packing)? {
+            return Ok(Plan::Strips(plan));
+        }
+        if let Some(plan) = Planes::new(packing)? {
+            return Ok(Plan::Planes(plan));
+        }
+        if let Some(plan) = InPlace::new(packing)? {
+            return Ok(Plan::InPlace(plan));
+        }
+        Patches::new(packing).map(Plan::Patches)
+    }
+
+    fn algorithm(&self) -> &dyn Algorithm {
+        match self {
+            Plan::Patches(plan) => plan,
+            Plan::Planes(plan) => plan,
+            Plan::InPlace(plan) => plan,
+            Plan::Strips(plan) => plan,
+        }
+    }
 }
 
 impl PackedConv {
@@ -171,7 +227,7 @@ impl PackedConv {
     /// lacks the instruction set, or if the bytes were packed for anything else. Values are not checked.
     pub fn from_bytes(packing: ConvPacking, bytes: PackedBytes) -> Result<Self> {
         packing.header()?.check(bytes.get()?)?;
-        Ok(Self { packing, bytes, plan: packing.plan()? })
+        Ok(Self { packing, bytes, plan: Plan::new(&packing)? })
     }
 
     /// What [`PackedConv::from_bytes`] takes.
@@ -186,27 +242,25 @@ impl PackedConv {
 
     /// Elements of scratch that [`PackedConv::run`] needs for an input `[N, C, H, W]` of these sizes.
     pub fn scratch_len(&self, input: [usize; 4], pool: &dyn Pool) -> Result<usize> {
-        let params = &self.packing.params;
-        let out = params.out_size([input[2], input[3]])?;
-        match &self.plan {
-            Plan::Implicit(plan) => plan.scratch_len(params, input, out, pool),
-            Plan::Depthwise(plan) => plan.scratch_len(params, input, out, pool),
-        }
+        let [images, _, height, width] = input;
+        self.plan.algorithm().scratch_len(&self.packing.params, images, [height, width], pool)
     }
 
     /// Convolves `input` into `output`. `scratch` has at least [`PackedConv::scratch_len`] elements,
     /// of any value; nothing is allocated. On an error `output` is unchanged.
     ///
     /// The output's strides must be those of the layout packed for (the stride over images, and the
-    /// one over whole channels or pixels, may be larger); the input's may be any.
-    pub fn run(
+    /// one over whole channels or pixels, may be larger); the input's may be any. An [`Activation`] is
+    /// an epilogue.
+    pub fn run<'a>(
         &self,
         pool: &dyn Pool,
         scratch: &mut [f32],
         input: &Tensor4<'_, f32>,
         output: &mut Tensor4Mut<'_, f32>,
-        activation: Activation<f32>,
+        epilogue: impl Into<Epilogue<'a>>,
     ) -> Result<()> {
+        let epilogue = epilogue.into();
         let params = &self.packing.params;
         let [n, c, h, w] = input.sizes();
         if c != params.in_channels {
@@ -224,6 +278,10 @@ impl PackedConv {
             )));
         }
         output.check_layout(self.packing.layout)?;
+        let residual_strides = match &epilogue.residual {
+            Some(residual) => self.check_residual(residual, expected)?,
+            None => [0; 4],
+        };
         let need = self.scratch_len(input.sizes(), pool)?;
         if scratch.len() < need {
             return Err(Error::new(format!(
@@ -234,20 +292,38 @@ impl PackedConv {
         if expected.contains(&0) {
             return Ok(());
         }
-        let clamp = activation.limits();
-        let bias_len = bias_len(params);
-        let bias = self.bytes.elements(Header::LEN, bias_len)?;
+        let (bias_len, plan) = (bias_len(params), self.plan.algorithm());
         let start = Header::LEN + bias_len * size_of::<f32>();
-        match &self.plan {
-            Plan::Implicit(plan) => {
-                let weight = self.bytes.elements(start, plan.packed_len(params)?)?;
-                plan.run(params, bias, weight, pool, scratch, input, output, clamp)
-            }
-            Plan::Depthwise(plan) => {
-                let weight = self.bytes.elements(start, plan.packed_len(params)?)?;
-                plan.run(params, bias, weight, pool, scratch, input, output, clamp)
-            }
+        let out_strides = output.strides();
+        let call = Call {
+            p: params,
+            bias: self.bytes.elements(Header::LEN, bias_len)?,
+            weight: self.bytes.elements(start, plan.packed_len(params)?)?,
+            images: n,
+            input: Shared::from_const(input.data().as_ptr()),
+            size: [h, w],
+            in_strides: input.strides(),
+            out: Shared::new(output.data),
+            out_size: [oh, ow],
+            out_strides,
+            residual: Shared::from_const(epilogue.residual.map_or(std::ptr::null(), |r| r.data().as_ptr())),
+            residual_strides,
+            post: Post::new(epilogue.activation),
+        };
+        plan.run(&call, pool, scratch)
+    }
+
+    /// The strides of a residual that fits the output.
+    fn check_residual(&self, residual: &Tensor4<'_, f32>, expected: [usize; 4]) -> Result<[usize; 4]> {
+        if self.packing.layout != Layout::ChannelsLast || residual.sizes() != expected {
+            return Err(Error::new(format!(
+                "convolution: a residual is added to outputs with channels last, and has their sizes \
+                 {expected:?}; this one has {:?}, for outputs in {:?} order",
+                residual.sizes(),
+                self.packing.layout
+            )));
         }
+        ordered_strides("a residual", expected, residual.strides(), Layout::ChannelsLast)
     }
 }
 

@@ -1,8 +1,6 @@
 //! What packed weights depend on, and where the parts of their bytes lie: a header, the bias in whole
 //! lines, and the weights as the algorithm wants them.
 
-use super::depthwise::Depthwise;
-use super::implicit::Implicit;
 use super::{ConvParams, ConvWeight, Layout, Plan, Weight};
 use crate::error::{Error, Result, extent};
 use crate::isa::Isa;
@@ -30,10 +28,7 @@ impl ConvPacking {
     /// Bytes of the packed weights and bias.
     pub fn packed_len(&self) -> Result<usize> {
         self.params.check()?;
-        let weights = match self.plan()? {
-            Plan::Implicit(plan) => plan.packed_len(&self.params)?,
-            Plan::Depthwise(plan) => plan.packed_len(&self.params)?,
-        };
+        let weights = Plan::new(self)?.algorithm().packed_len(&self.params)?;
         let elements = weights.checked_add(bias_len(&self.params));
         blob_len::<f32>(elements.ok_or_else(|| Error::new("convolution: packed weights overflow"))?)
     }
@@ -53,22 +48,12 @@ impl ConvPacking {
         let sizes = [params.out_channels, params.in_group(), params.kernel[0], params.kernel[1]];
         let weight = Weight::new("convolution", weight, sizes)?;
         check_bias(params, bias)?;
-        let plan = self.plan()?;
+        let plan = Plan::new(self)?;
         self.header()?.write(to)?;
         let (biases, weights) = elements_mut::<f32>(to)?.split_at_mut(bias_len(params));
         write_bias(bias, biases);
-        match plan {
-            Plan::Implicit(plan) => plan.pack(params, &weight, pool, weights),
-            Plan::Depthwise(plan) => plan.pack(params, &weight, weights),
-        }
+        plan.algorithm().pack(params, &weight, pool, weights);
         Ok(())
-    }
-
-    pub(super) fn plan(&self) -> Result<Plan> {
-        Ok(match Depthwise::new(self)? {
-            Some(depthwise) => Plan::Depthwise(depthwise),
-            None => Plan::Implicit(Implicit::new(self)?),
-        })
     }
 
     pub(super) fn header(&self) -> Result<Header> {

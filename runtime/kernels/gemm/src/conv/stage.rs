@@ -1,4 +1,5 @@
-//! Gathering patches of the input: into panels of B (channels first) or rows of A (channels last).
+//! Gathering parts of the input: patches into panels of B (channels first), or padded rows (channels
+//! last).
 
 use super::ConvParams;
 use std::ops::Range;
@@ -125,55 +126,54 @@ impl Source<'_> {
         }
     }
 
-    /// Fills rows of patches, `K = (y, x, channel)` each and `ld` apart, for `pixels`.
+    /// Copies rows `rows` of the padded image, the first `pitch` elements of each, one after the other,
+    /// with contiguous channels.
     ///
     /// # Safety
-    /// `to` has `pixels.len() * ld` writable elements, `ld >= K`; `data`, `size` and `strides` describe
-    /// readable elements.
-    pub(crate) unsafe fn rows(&self, pixels: Range<usize>, ld: usize, to: *mut f32) {
-        let p = self.params;
-        let [[top, _], [left, _]] = p.padding;
-        let tap_step = p.dilation[1] * self.strides[2];
-        let taps = 0..p.kernel[1];
-        for (row, pixel) in pixels.enumerate() {
-            let (out_y, out_x) = (pixel / self.out_width, pixel % self.out_width);
-            let mut to = to.wrapping_add(row * ld);
-            // Kernel columns that fall into the image: those whose x reaches from `left`.
-            let inside = valid(&taps, p.dilation[1], out_x * p.stride[1], left, self.size[1]);
-            for ky in 0..p.kernel[0] {
-                let y = (out_y * p.stride[0] + ky * p.dilation[0]).wrapping_sub(top);
-                // SAFETY: `valid` and the test of `y` keep reads inside the image; writes are in the row.
-                unsafe {
-                    if y >= self.size[0] || inside.is_empty() {
-                        std::slice::from_raw_parts_mut(to, taps.len() * self.channels).fill(0.0);
-                        to = to.add(taps.len() * self.channels);
-                        continue;
-                    }
-                    let before = inside.start * self.channels;
-                    std::slice::from_raw_parts_mut(to, before).fill(0.0);
-                    to = to.add(before);
-                    let x = out_x * p.stride[1] + inside.start * p.dilation[1] - left;
-                    let from = self.data.add(y * self.strides[1] + x * self.strides[2]);
-                    if self.strides[0] == 1 && tap_step == self.channels {
-                        let len = inside.len() * self.channels;
-                        copy(from, to, len);
-                        to = to.add(len);
-                    } else {
-                        for tap in 0..inside.len() {
-                            let from = from.add(tap * tap_step);
-                            if self.strides[0] == 1 {
-                                copy(from, to, self.channels);
-                            } else {
-                                for c in 0..self.channels {
-                                    *to.add(c) = *from.add(c * self.strides[0]);
-                                }
-                            }
-                            to = to.add(self.channels);
-                        }
-                    }
-                    let after = (taps.end - inside.end) * self.channels;
-                    std::slice::from_raw_parts_mut(to, after).fill(0.0);
-                    to = to.add(after);
+    /// `to` has `rows.len() * pitch` writable elements, `pitch` is a multiple of `channels`; `data`, `size`
+    /// and `strides` describe readable elements.
+    pub(crate) unsafe fn frame(&self, rows: Range<usize>, pitch: usize, to: *mut f32) {
+        let [[top, _], [left, _]] = self.params.padding;
+        let [height, width] = self.size;
+        let pixels = pitch / self.channels;
+        let before = left.min(pixels);
+        let inside = width.min(pixels - before);
+        for (at, row) in rows.enumerate() {
+            let y = row.wrapping_sub(top);
+            // SAFETY: all writes are in this row of `to`; the pixels read are in the image.
+            unsafe {
+                let to = to.add(at * pitch);
+                if y >= height {
+                    std::slice::from_raw_parts_mut(to, pitch).fill(0.0);
+                    continue;
+                }
+                let start = before * self.channels;
+                let end = start + inside * self.channels;
+                std::slice::from_raw_parts_mut(to, start).fill(0.0);
+                self.pixels(y, 0..inside, to.add(start));
+                std::slice::from_raw_parts_mut(to.add(end), pitch - end).fill(0.0);
+            }
+        }
+    }
+
+    /// Copies pixels `xs` of row `y`, with contiguous channels.
+    ///
+    /// # Safety
+    /// The pixels lie in the image; `to` has room for all their channels.
+    pub(crate) unsafe fn pixels(&self, y: usize, xs: Range<usize>, to: *mut f32) {
+        let [channel, y_stride, x_stride] = self.strides;
+        let n = self.channels;
+        let from = self.data.wrapping_add(y * y_stride + xs.start * x_stride);
+        // SAFETY: as the caller promises.
+        unsafe {
+            if (channel == 1 || n == 1) && x_stride == n {
+                copy(from, to, xs.len() * n);
+            } else if channel == 1 {
+                (0..xs.len()).for_each(|x| copy(from.add(x * x_stride), to.add(x * n), n));
+            } else {
+                for c in 0..n {
+                    let from = from.wrapping_add(c * channel);
+                    (0..xs.len()).for_each(|x| *to.add(x * n + c) = *from.add(x * x_stride));
                 }
             }
         }

@@ -89,39 +89,48 @@ impl<'a, T> Tensor4Mut<'a, T> {
         Ok(())
     }
 
-    /// Checks that a channel's pixels (or a pixel's channels) are contiguous, that all pixels are
-    /// evenly spaced, and that no two elements share a place. Strides of size-1 dimensions, which
-    /// mean nothing, are replaced by the ones that fit.
+    /// As [`ordered_strides`], which replace the strides.
     pub(crate) fn check_layout(&mut self, layout: Layout) -> Result<()> {
-        let [n, c, h, w] = self.sizes;
-        if self.sizes.contains(&0) {
-            return Ok(());
-        }
-        let given = self.strides;
-        let order: [usize; 4] = match layout {
-            Layout::ChannelsFirst => [3, 2, 1, 0],
-            Layout::ChannelsLast => [1, 3, 2, 0],
-        };
-        let mut least = 1;
-        for (place, &d) in order.iter().enumerate() {
-            if self.sizes[d] == 1 {
-                // Pixels of a column are as far apart as its rows.
-                let column = layout == Layout::ChannelsLast && d == 3 && h > 1;
-                self.strides[d] = if column { given[2] } else { least };
-            }
-            // The innermost must be 1, and rows must follow each other; the others may leave gaps.
-            let exact = place == 0 || d == 2;
-            let stride = self.strides[d];
-            if (exact && stride != least) || stride < least {
-                return Err(Error::new(format!(
-                    "convolution: an output {:?} in {layout:?} order cannot have strides {given:?}",
-                    [n, c, h, w]
-                )));
-            }
-            least = stride.saturating_mul(self.sizes[d]);
-        }
+        self.strides = ordered_strides("an output", self.sizes, self.strides, layout)?;
         Ok(())
     }
+}
+
+/// Checks that a channel's pixels (or a pixel's channels) are contiguous, that all pixels are
+/// evenly spaced, and that no two elements share a place. Strides of size-1 dimensions, which
+/// mean nothing, are replaced by the ones that fit.
+pub(super) fn ordered_strides(
+    what: &str,
+    sizes: [usize; 4],
+    given: [usize; 4],
+    layout: Layout,
+) -> Result<[usize; 4]> {
+    let mut strides = given;
+    if sizes.contains(&0) {
+        return Ok(strides);
+    }
+    let order: [usize; 4] = match layout {
+        Layout::ChannelsFirst => [3, 2, 1, 0],
+        Layout::ChannelsLast => [1, 3, 2, 0],
+    };
+    let mut least = 1;
+    for (place, &d) in order.iter().enumerate() {
+        if sizes[d] == 1 {
+            // Pixels of a column are as far apart as its rows.
+            let column = layout == Layout::ChannelsLast && d == 3 && sizes[2] > 1;
+            strides[d] = if column { given[2] } else { least };
+        }
+        // The innermost must be 1, and rows must follow each other; the others may leave gaps.
+        let exact = place == 0 || d == 2;
+        let stride = strides[d];
+        if (exact && stride != least) || stride < least {
+            return Err(Error::new(format!(
+                "convolution: {what} {sizes:?} in {layout:?} order cannot have strides {given:?}"
+            )));
+        }
+        least = stride.saturating_mul(sizes[d]);
+    }
+    Ok(strides)
 }
 
 impl Layout {

@@ -7,6 +7,7 @@ use crate::error::{Error, Result, product};
 use crate::gemm::{Activation, Lhs, Product, Rhs};
 use crate::isa::Isa;
 use crate::matrix::{Matrix, MatrixMut};
+use crate::micro::Post;
 use crate::pack::PackedA;
 use crate::pool::{self, Pool, Shared, TASKS_PER_THREAD};
 use crate::store::{Header, Kind, PackedBytes, blob_len, elements_mut};
@@ -198,7 +199,7 @@ impl PackedConvTransposed {
         if expected.contains(&0) {
             return Ok(());
         }
-        let clamp = activation.limits();
+        let post = Post::new(activation);
         let bias = self.bytes.elements::<f32>(Header::LEN, p.out_channels)?;
         let [parts_len, rest] = self.scratch_parts(input.sizes(), pool)?;
         let (parts, scratch) = scratch.split_at_mut(parts_len);
@@ -239,7 +240,7 @@ impl PackedConvTransposed {
                         in_size: [h, w],
                     };
                     // SAFETY: the output was checked, and this channel is this task's alone.
-                    unsafe { channel.add_up(p, from, bias[oc], clamp) };
+                    unsafe { channel.add_up(p, from, bias[oc], post) };
                 }
             });
         }
@@ -265,7 +266,7 @@ impl Channel {
     ///
     /// # Safety
     /// The channel lies in a checked output that nobody else touches.
-    unsafe fn add_up(&self, p: &ConvParams, from: &[f32], bias: f32, clamp: Option<(f32, f32)>) {
+    unsafe fn add_up(&self, p: &ConvParams, from: &[f32], bias: f32, post: Post<f32>) {
         let [oh, ow] = self.size;
         let [h, w] = self.in_size;
         let [y_stride, x_stride] = self.strides;
@@ -298,12 +299,11 @@ impl Channel {
                     }
                 }
             }
-            if let Some((low, high)) = clamp {
+            if !matches!(post, Post::None) {
                 for y in 0..oh {
                     for x in 0..ow {
                         let value = &mut *self.to.add(y * y_stride + x * x_stride);
-                        let raised = if *value < low { low } else { *value };
-                        *value = if raised > high { high } else { raised };
+                        *value = post.apply(*value);
                     }
                 }
             }

@@ -13,7 +13,7 @@ static LANES_ON_THEN_OFF: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 
 
 macro_rules! avx2 {
     ($name:ident, $t:ident, $v:ident, $lanes:literal, $set1:ident, $loadu:ident, $storeu:ident,
-     $maskload:ident, $maskstore:ident, $add:ident, $fma:ident, $min:ident, $max:ident,
+     $maskload:ident, $maskstore:ident, $add:ident, $mul:ident, $fma:ident, $min:ident, $max:ident,
      $transpose:ident) => {
         impl Simd for $name {
             type E = $t;
@@ -59,6 +59,11 @@ macro_rules! avx2 {
                 unsafe { $add(a, b) }
             }
             #[inline(always)]
+            unsafe fn mul(a: $v, b: $v) -> $v {
+                // SAFETY: the CPU has AVX2.
+                unsafe { $mul(a, b) }
+            }
+            #[inline(always)]
             unsafe fn fma(a: $v, b: $v, c: $v) -> $v {
                 // SAFETY: the CPU has FMA.
                 unsafe { $fma(a, b, c) }
@@ -100,6 +105,7 @@ avx2!(
     _mm256_maskload_ps,
     _mm256_maskstore_ps,
     _mm256_add_ps,
+    _mm256_mul_ps,
     _mm256_fmadd_ps,
     _mm256_min_ps,
     _mm256_max_ps,
@@ -116,6 +122,7 @@ avx2!(
     _mm256_maskload_pd,
     _mm256_maskstore_pd,
     _mm256_add_pd,
+    _mm256_mul_pd,
     _mm256_fmadd_pd,
     _mm256_min_pd,
     _mm256_max_pd,

@@ -10,7 +10,7 @@ pub(crate) struct F64;
 
 macro_rules! avx512 {
     ($name:ident, $t:ident, $v:ident, $mask:ident, $lanes:literal, $set1:ident, $loadu:ident, $storeu:ident,
-     $maskload:ident, $maskstore:ident, $add:ident, $fma:ident, $min:ident, $max:ident, $sum:ident,
+     $maskload:ident, $maskstore:ident, $add:ident, $mul:ident, $fma:ident, $min:ident, $max:ident, $sum:ident,
      $transpose:ident) => {
         impl Simd for $name {
             type E = $t;
@@ -54,6 +54,11 @@ macro_rules! avx512 {
                 unsafe { $add(a, b) }
             }
             #[inline(always)]
+            unsafe fn mul(a: $v, b: $v) -> $v {
+                // SAFETY: the CPU has AVX-512F.
+                unsafe { $mul(a, b) }
+            }
+            #[inline(always)]
             unsafe fn fma(a: $v, b: $v, c: $v) -> $v {
                 // SAFETY: the CPU has AVX-512F.
                 unsafe { $fma(a, b, c) }
@@ -94,6 +99,7 @@ avx512!(
     _mm512_maskz_loadu_ps,
     _mm512_mask_storeu_ps,
     _mm512_add_ps,
+    _mm512_mul_ps,
     _mm512_fmadd_ps,
     _mm512_min_ps,
     _mm512_max_ps,
@@ -112,6 +118,7 @@ avx512!(
     _mm512_maskz_loadu_pd,
     _mm512_mask_storeu_pd,
     _mm512_add_pd,
+    _mm512_mul_pd,
     _mm512_fmadd_pd,
     _mm512_min_pd,
     _mm512_max_pd,

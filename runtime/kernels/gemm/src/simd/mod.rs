@@ -27,6 +27,10 @@ pub trait Real:
     const ZERO: Self;
     /// 1.
     const ONE: Self;
+    /// 1/2.
+    const HALF: Self;
+    /// 1/6.
+    const SIXTH: Self;
     /// Below every other value.
     const NEG_INFINITY: Self;
     /// Above every other value.
@@ -38,6 +42,8 @@ macro_rules! real {
         impl Real for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
+            const HALF: Self = 0.5;
+            const SIXTH: Self = 1.0 / 6.0;
             const NEG_INFINITY: Self = $t::NEG_INFINITY;
             const INFINITY: Self = $t::INFINITY;
         }
@@ -68,6 +74,7 @@ pub(crate) trait Simd: 'static {
     /// Writes only the masked elements.
     unsafe fn store_masked(to: *mut Self::E, mask: Self::Mask, v: Self::V);
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
+    unsafe fn mul(a: Self::V, b: Self::V) -> Self::V;
     /// `a * b + c`.
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     /// `v` limited to `low..=high`; NaN stays NaN.

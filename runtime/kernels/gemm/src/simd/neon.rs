@@ -9,7 +9,7 @@ pub(crate) struct F32;
 pub(crate) struct F64;
 
 macro_rules! neon {
-    ($name:ident, $t:ident, $v:ident, $lanes:literal, $dup:ident, $ld1:ident, $st1:ident, $add:ident,
+    ($name:ident, $t:ident, $v:ident, $lanes:literal, $dup:ident, $ld1:ident, $st1:ident, $add:ident, $mul:ident,
      $fma:ident, $min:ident, $max:ident, $addv:ident) => {
         impl Simd for $name {
             type E = $t;
@@ -60,6 +60,11 @@ macro_rules! neon {
                 unsafe { $add(a, b) }
             }
             #[inline(always)]
+            unsafe fn mul(a: $v, b: $v) -> $v {
+                // SAFETY: aarch64 always has NEON.
+                unsafe { $mul(a, b) }
+            }
+            #[inline(always)]
             unsafe fn fma(a: $v, b: $v, c: $v) -> $v {
                 // SAFETY: aarch64 always has NEON.
                 unsafe { $fma(c, a, b) }
@@ -107,6 +112,7 @@ neon!(
     vld1q_f32,
     vst1q_f32,
     vaddq_f32,
+    vmulq_f32,
     vfmaq_f32,
     vminq_f32,
     vmaxq_f32,
@@ -121,6 +127,7 @@ neon!(
     vld1q_f64,
     vst1q_f64,
     vaddq_f64,
+    vmulq_f64,
     vfmaq_f64,
     vminq_f64,
     vmaxq_f64,

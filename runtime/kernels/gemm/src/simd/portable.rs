@@ -54,6 +54,10 @@ macro_rules! portable {
                 std::array::from_fn(|i| a[i] + b[i])
             }
             #[inline(always)]
+            unsafe fn mul(a: Self::V, b: Self::V) -> Self::V {
+                std::array::from_fn(|i| a[i] * b[i])
+            }
+            #[inline(always)]
             unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
                 // Two roundings: a fused one would be a library call where there is no FMA.
                 std::array::from_fn(|i| a[i] * b[i] + c[i])
