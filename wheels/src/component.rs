@@ -25,6 +25,8 @@ pub struct Component {
     #[serde(default)]
     pub registers: bool,
     #[serde(default)]
+    pub licenses: Vec<String>,
+    #[serde(default)]
     pub cmake: Vec<String>,
 }
 

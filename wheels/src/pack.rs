@@ -1,5 +1,6 @@
 //! Puts a wheel together: libraries, sources, templates, metadata; audits it; gives name and bytes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -22,7 +23,11 @@ pub struct Wheel {
     pub bytes: Vec<u8>,
 }
 
-/// Packs `row` from the source tree `root` and the linked libraries in `libs` (flat, by file name).
+/// The project's own licence.
+const LICENSE: &str = "BSD-3-Clause";
+
+/// Packs `row` from the source tree `root` and the linked libraries in `libs` (flat, by file name). The folder
+/// `licenses` there holds the licence of each other project that is linked into them.
 pub fn pack(
     root: &Path,
     libs: &Path,
@@ -47,18 +52,21 @@ pub fn pack(
     sources(&mut entries, root)?;
     templates(&mut entries, root, &version, row, components)?;
     let dist = format!("{PACKAGE}-{version}.dist-info");
-    let license = fs::read(root.join("LICENSE")).context("LICENSE")?;
+    let licenses = licenses(root, libs, row, components)?;
     let mut text = |path: String, data: Vec<u8>| entries.push(Entry { path, data, executable: false });
-    text(format!("{PACKAGE}/share/licenses/LICENSE"), license.clone());
-    text(format!("{dist}/licenses/LICENSE"), license);
+    for (name, license) in &licenses.texts {
+        text(format!("{PACKAGE}/share/licenses/{name}"), license.clone());
+        text(format!("{dist}/licenses/{name}"), license.clone());
+    }
+    let license_files: Vec<&str> = licenses.texts.keys().map(String::as_str).collect();
     let description =
         fs::read_to_string(root.join("wheels/description.md")).context("wheels/description.md")?;
     let metadata = Metadata {
         name: "executorch-runtime",
         version: &version,
         summary: "Runs ExecuTorch programs from Python, C++, C and Rust",
-        license: "BSD-3-Clause",
-        license_files: &["LICENSE"],
+        license: &licenses.expression,
+        license_files: &license_files,
         homepage: env!("CARGO_PKG_REPOSITORY"),
         requires_python: &row.requires_python()?,
         dependencies: &row.dependencies,
@@ -81,6 +89,29 @@ pub fn pack(
         bail!("the wheel failed its audit:\n  {}", findings.join("\n  "));
     }
     Ok(Wheel { name: tag::wheel_file_name(PACKAGE, &version, &row.tag()), bytes })
+}
+
+/// The licences of a wheel.
+struct Licenses {
+    /// SPDX expression.
+    expression: String,
+    /// Texts by file name.
+    texts: BTreeMap<String, Vec<u8>>,
+}
+
+/// The project's own licence, and those of the projects that are linked into the row's components.
+fn licenses(root: &Path, libs: &Path, row: &Row, all: &Components) -> Result<Licenses> {
+    let license = fs::read(root.join("LICENSE")).context("LICENSE")?;
+    let mut texts = BTreeMap::from([("LICENSE".to_owned(), license)]);
+    let linked = row.components.iter().filter_map(|name| all.get(name)).flat_map(|item| &item.licenses);
+    let linked: BTreeSet<&str> = linked.map(String::as_str).filter(|&license| license != LICENSE).collect();
+    if !linked.is_empty() {
+        let mut found = Vec::new();
+        contents::add(&mut found, &libs.join("licenses"), "", &|_| true)?;
+        texts.extend(found.into_iter().map(|entry| (entry.path.trim_start_matches('/').into(), entry.data)));
+    }
+    let expression = std::iter::once(LICENSE).chain(linked).collect::<Vec<_>>().join(" AND ");
+    Ok(Licenses { expression, texts })
 }
 
 fn sources(entries: &mut Vec<Entry>, root: &Path) -> Result<()> {
@@ -113,4 +144,47 @@ fn templates(
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{component, row};
+
+    const COMPONENTS: &str = r#"
+        [own]
+        package = "a"
+        cargo-file = "liba.so"
+        path = "lib/liba.so.1"
+        exports = "none"
+        [other]
+        package = "b"
+        cargo-file = "libb.so"
+        path = "lib/libb.so.1"
+        exports = "none"
+        licenses = ["BSD-3-Clause", "MIT", "BSD-2-Clause"]
+    "#;
+
+    #[test]
+    fn licences_of_what_is_linked_in_are_shipped_and_must_be_there() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let components = component::load(&root.join("wheels/components.toml")).unwrap();
+        let rows = row::load(&root.join("wheels/rows.toml"), &components).unwrap();
+        let mut row = row::find(&rows, "cpu").unwrap().clone();
+        let components = component::parse(COMPONENTS).unwrap();
+        let libs = tempfile::tempdir().unwrap();
+
+        row.components = vec!["own".into()];
+        let own = licenses(&root, libs.path(), &row, &components).unwrap();
+        assert_eq!(own.expression, "BSD-3-Clause");
+        assert_eq!(own.texts.keys().collect::<Vec<_>>(), ["LICENSE"]);
+
+        row.components.push("other".into());
+        assert!(licenses(&root, libs.path(), &row, &components).is_err());
+        fs::create_dir(libs.path().join("licenses")).unwrap();
+        fs::write(libs.path().join("licenses/b"), "text").unwrap();
+        let both = licenses(&root, libs.path(), &row, &components).unwrap();
+        assert_eq!(both.expression, "BSD-3-Clause AND BSD-2-Clause AND MIT");
+        assert_eq!(both.texts.keys().collect::<Vec<_>>(), ["LICENSE", "b"]);
+    }
 }

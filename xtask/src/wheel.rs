@@ -46,7 +46,14 @@ pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
     let zig = place.tools.zig()?;
     if row.components.iter().any(|component| component == "backend_xnnpack") {
         // Its build script would do it, but cargo shows nothing of what build scripts tell.
-        executorch_xnnpack_native::build(&place.xnnpack(Target::from_arch(row.system.arch())?))?;
+        let target = Target::from_arch(row.system.arch())?;
+        let library = executorch_xnnpack_native::build(&place.xnnpack(target))?;
+        let licenses = stage.join("licenses");
+        fs::create_dir_all(&licenses)?;
+        for license in fs::read_dir(library.licenses())? {
+            let license = license?;
+            fs::copy(license.path(), licenses.join(license.file_name()))?;
+        }
     }
     for component in &row.components {
         let declared = components.get(component).context("rows are checked against components")?;
