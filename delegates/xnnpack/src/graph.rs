@@ -52,7 +52,8 @@ impl Graph {
 /// A tensor of the graph.
 #[derive(Debug, Clone)]
 pub struct Value {
-    /// Sizes; upper bounds where the program has dynamic shapes.
+    /// Sizes. Where the program has dynamic shapes, an example of them: a call may have smaller ones, and larger ones. A
+    /// single number that is `[]` to the caller is `[1]` here.
     pub dims: Dims,
     /// What its elements are.
     pub element: Element,

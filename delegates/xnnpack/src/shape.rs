@@ -58,16 +58,19 @@ pub fn infer_into(graph: &Graph, inputs: &[&[usize]], all: &mut Vec<Dims>) -> Re
     all.clear();
     all.extend(graph.values.iter().map(|value| value.dims.clone()));
     for (id, given) in graph.inputs.iter().zip(inputs) {
-        let Some(place) = all.get_mut(id.index()).filter(|place| place.len() == given.len()) else {
-            let value = graph.value(*id);
+        let value = graph.value(*id);
+        let rank = value.dims.len();
+        // The exporter declares single numbers as vectors of one.
+        let is_number = given.is_empty() && value.dims.as_slice() == [1];
+        if given.len() != rank && !is_number {
             return Err(refused(format!(
-                "input value {} is given as {given:?}, expected {} dimensions, as in {:?}",
-                value.serialized_id,
-                value.dims.len(),
-                value.dims
+                "input value {} is given as {given:?}, expected {rank} dimensions, as in {:?}",
+                value.serialized_id, value.dims
             )));
-        };
-        place.copy_from_slice(given);
+        }
+        if let Some(place) = all.get_mut(id.index()) {
+            *place = dims(given)?;
+        }
     }
     for (i, node) in graph.nodes.iter().enumerate() {
         let outputs = {

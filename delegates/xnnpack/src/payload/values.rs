@@ -160,16 +160,13 @@ fn role(
         (NO_VALUE, 0, 0) => return Ok(Role::Internal),
         (NO_VALUE, 0, _) => {
             let found = constants.get(constant)?;
-            return match found.part(0, bytes) {
-                Some(mut exact) => {
-                    exact.key = found.key;
-                    Ok(Role::Constant(exact))
-                }
-                None => Err(invalid(format!(
+            if found.size() != bytes {
+                return Err(invalid(format!(
                     "its shape needs {bytes} bytes, but constant {constant} has {}",
                     found.size()
-                ))),
-            };
+                )));
+            }
+            return Ok(Role::Constant(found));
         }
         (NO_VALUE, ..) => return Err(invalid(format!("its flags are {flags:#x}, but it is no argument"))),
         (_, EXTERNAL_INPUT, 0) => Role::Input(argument as usize),

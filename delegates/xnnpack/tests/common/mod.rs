@@ -8,6 +8,8 @@ extern crate executorch_core as _;
 
 #[path = "../../../../runtime/core/tests/common/counting.rs"]
 pub mod counting;
+pub mod invariants;
+pub mod made;
 #[path = "../../../../runtime/core/tests/common/random.rs"]
 pub mod random;
 
