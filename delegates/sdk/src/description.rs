@@ -48,9 +48,9 @@ pub struct Value {
     /// The element type, as [`Dtype::name`](crate::Dtype::name) spells it, or the format's own name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub dtype: String,
-    /// The sizes; upper bounds if the shape is dynamic.
-    #[serde(default)]
-    pub shape: Vec<u64>,
+    /// The sizes, upper bounds if the shape is dynamic; none if the payload does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Vec<u64>>,
     /// What the payload uses it for.
     #[serde(default)]
     pub role: Role,

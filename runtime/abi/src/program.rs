@@ -2,6 +2,7 @@
 //!
 //! A program is immutable and may be used from several threads. Its methods keep it alive.
 
+use crate::backend::et_text_sink_t;
 use crate::data_map::et_data_map_t;
 use crate::error::et_error_t;
 use crate::loader::et_data_loader_t;
@@ -206,6 +207,22 @@ unsafe extern "C" {
         name: *const c_char,
         options: *const et_method_options_t,
         out: *mut *mut et_method_t,
+    ) -> et_error_t;
+
+    /// What is in the payload of delegate `index` of a method, as its backend says: the JSON of
+    /// `et_backend_t::describe`, given to `sink` in pieces. Nothing is loaded, so the backend need not be able to run
+    /// here; what it says of executors holds for `options` (null for none), which are read as those of a load.
+    ///
+    /// Fails with `ET_ERROR_INVALID_ARGUMENT` if there is no such method or delegate, with `ET_ERROR_NOT_FOUND` if the
+    /// backend is not registered, with `ET_ERROR_NOT_IMPLEMENTED` if it describes nothing, and with the backend's
+    /// own error if it cannot read the payload. What the sink was given before a failure is to be dropped.
+    pub fn et_program_describe_delegate(
+        program: *const et_program_t,
+        method: *const c_char,
+        index: usize,
+        options: *const et_method_options_t,
+        sink: et_text_sink_t,
+        sink_context: *mut c_void,
     ) -> et_error_t;
 
     /// The method's name.

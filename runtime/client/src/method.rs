@@ -3,6 +3,7 @@
 use crate::data_map::DataMap;
 use crate::layout::Layout;
 use crate::meta::{Instruction, MethodMeta, TensorInfo};
+use crate::options::MethodOptions;
 use crate::program::{Program, missing};
 use crate::tensor::{Storage, Tensor, TensorView};
 use crate::text;
@@ -13,15 +14,8 @@ use executorch_abi::value::*;
 use executorch_abi::{Error, Result};
 use std::any::Any;
 use std::ffi::c_void;
-use std::ptr::{NonNull, null, null_mut};
+use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
-
-/// How a method is loaded.
-#[derive(Debug, Clone, Default)]
-pub struct MethodOptions {
-    /// External data, for programs whose constants lie in a `.ptd` file.
-    pub data: Option<DataMap>,
-}
 
 /// A loaded method. One thread at a time uses it, which `&mut` sees to; it may move between threads.
 pub struct Method {
@@ -68,28 +62,13 @@ struct Output {
 impl Method {
     pub(crate) fn load(program: &Program, name: &str, options: MethodOptions) -> Result<Self> {
         let meta = program.method(name)?;
-        let raw_options = et_method_options_t {
-            struct_size: size_of::<et_method_options_t>() as u32,
-            reserved: 0,
-            memory: null(),
-            data_map: options.data.as_ref().map_or(null(), DataMap::raw),
-            tracer: null(),
-            backend_options: null(),
-            backend_options_count: 0,
-            kernels: null(),
-            kernel_count: 0,
-        };
         let c_name = text::to_c(name, "the method's name")?;
         let mut raw = null_mut();
         // SAFETY: a live program, a NUL-terminated name, options whose data map the method will hold, and a place
         // for the handle.
-        Error::check(unsafe {
-            executorch_abi::program::et_program_load_method(
-                program.raw(),
-                c_name.as_ptr(),
-                &raw_options,
-                &mut raw,
-            )
+        options.raw(|options| unsafe {
+            let load = executorch_abi::program::et_program_load_method;
+            Error::check(load(program.raw(), c_name.as_ptr(), options, &mut raw))
         })?;
         let raw = NonNull::new(raw).ok_or_else(missing)?;
         let mut method = Self {

@@ -1,7 +1,8 @@
 //! A program and its methods, loaded as they are used.
 
 use crate::data_map::DataMap;
-use crate::method::{Method, MethodOptions, Outputs};
+use crate::method::{Method, Outputs};
+use crate::options::MethodOptions;
 use crate::program::Program;
 use crate::tensor::TensorView;
 use crate::value::Value;
@@ -26,7 +27,7 @@ impl Module {
 
     /// A module of a program that is loaded, with its external data.
     pub fn new(program: Program, data: Option<DataMap>) -> Self {
-        Self { program, options: MethodOptions { data }, methods: HashMap::new() }
+        Self { program, options: MethodOptions { data, ..MethodOptions::default() }, methods: HashMap::new() }
     }
 
     /// The program.

@@ -2,13 +2,17 @@
 
 use crate::data_map;
 use crate::meta::MethodMeta;
-use crate::method::{Method, MethodOptions};
+use crate::method::Method;
+use crate::options::MethodOptions;
 use crate::source::{LoadMode, Source};
 use crate::text;
+use executorch_abi::error::ET_ERROR_INTERNAL;
 use executorch_abi::program::*;
 use executorch_abi::{Error, Result};
+use std::ffi::{c_char, c_void};
 use std::path::Path;
 use std::ptr::{NonNull, null, null_mut};
+use std::slice;
 
 /// A loaded, verified program. Immutable; cloning it shares it; usable from any thread. Its methods keep it alive.
 pub struct Program(NonNull<et_program_t>);
@@ -97,6 +101,30 @@ impl Program {
         Method::load(self, name, options)
     }
 
+    /// What is in the payload of delegate `index` of a method, as its backend says: the JSON of
+    /// `et_backend_t::describe`. Nothing is loaded; `options` are those of a load. `ET_ERROR_NOT_IMPLEMENTED` if the
+    /// backend describes nothing.
+    pub fn describe_delegate(&self, method: &str, index: usize, options: &MethodOptions) -> Result<String> {
+        unsafe extern "C" fn collect(context: *mut c_void, text: *const c_char, length: usize) {
+            // SAFETY: the context is the vector below, and the text has that length.
+            unsafe {
+                let bytes = if length == 0 { &[] } else { slice::from_raw_parts(text.cast::<u8>(), length) };
+                (*context.cast::<Vec<u8>>()).extend_from_slice(bytes);
+            }
+        }
+        let name = text::to_c(method, "the method's name")?;
+        let mut bytes = Vec::<u8>::new();
+        let context = (&raw mut bytes).cast();
+        // SAFETY: a live handle, a NUL-terminated name, valid options, and a sink for its context.
+        options.raw(|options| unsafe {
+            let describe = et_program_describe_delegate;
+            Error::check(describe(self.raw(), name.as_ptr(), index, options, Some(collect), context))
+        })?;
+        String::from_utf8(bytes).map_err(|_| {
+            Error::new(ET_ERROR_INTERNAL, format!("the backend of delegate {index} described it in no UTF-8"))
+        })
+    }
+
     /// What the file holds besides its methods.
     pub fn info(&self) -> Result<ProgramInfo> {
         let info = self.describe()?;
@@ -151,5 +179,5 @@ impl std::fmt::Debug for Program {
 }
 
 pub(crate) fn missing() -> Error {
-    Error::new(executorch_abi::error::ET_ERROR_INTERNAL, "the runtime succeeded but gave no object")
+    Error::new(ET_ERROR_INTERNAL, "the runtime succeeded but gave no object")
 }

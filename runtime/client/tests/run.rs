@@ -153,7 +153,10 @@ fn external_data_is_found_and_its_absence_explained() {
     assert!(keys.iter().any(|key| error.message.contains(key)), "{error}");
     let data = DataMap::open(program("ptdmlp.ptd")).unwrap();
     assert!(keys.iter().all(|key| data.keys().contains(key)));
-    let mut method = program_file.load_method("forward", MethodOptions { data: Some(data) }).unwrap();
+    let mut method = {
+        let options = MethodOptions { data: Some(data), ..MethodOptions::default() };
+        program_file.load_method("forward", options).unwrap()
+    };
     let info = method.input_tensor(0).unwrap().clone();
     let input = vec![0u8; info.layout.nbytes()];
     let inputs = [Value::Tensor(TensorView::new(info.layout, &input).unwrap())];

@@ -2,6 +2,7 @@
 
 mod constants;
 mod context;
+mod delegate;
 mod fold;
 mod io;
 mod load;
@@ -15,6 +16,7 @@ mod values;
 
 pub use constants::Preparing;
 pub use context::{kernel_allocate, kernel_fail, kernel_tracer};
+pub use delegate::describe as describe_delegate;
 pub use fold::Folds;
 pub use load::Options;
 

@@ -1,4 +1,4 @@
-//! A delegate that a C compiler builds against the generated headers, loaded like anybody's.
+//! The example of a delegate in C, built against the generated headers and loaded like anybody's.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ use executorch_abi::program::*;
 use executorch_abi::registration::*;
 use executorch_abi::tensor::et_tensor_t;
 use executorch_abi::value::*;
-use executorch_abi::{Result, TensorRef};
+use executorch_abi::{Error, Result, TensorRef};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,13 +32,17 @@ impl Library {
     /// Compiles the delegate with some of its macros set, and loads it.
     fn build(name: &str, macros: &[&str]) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let example = root.join("../../delegates/sdk/examples/c");
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("libdemo_{name}.so"));
         let status = Command::new("cc")
             .args(["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
             .args(macros)
             .arg("-I")
             .arg(root.join("../abi/include"))
-            .arg(root.join("tests/delegate/demo.c"))
+            .arg("-I")
+            .arg(&example)
+            .arg(example.join("demo.c"))
+            .arg(root.join("tests/delegate/watched.c"))
             .arg("-o")
             .arg(&path)
             .status()
@@ -158,6 +162,7 @@ fn a_delegate_in_c() {
     it_is_registered_once();
     it_runs_an_exported_program();
     its_errors_arrive();
+    its_table_ends_before_descriptions();
     an_unavailable_one_is_told();
     others_are_refused();
 }
@@ -167,6 +172,13 @@ fn before_it_is_loaded() {
     let error = load_method(&program, c"forward").err().unwrap();
     assert_eq!(error.code, ET_ERROR_NOT_FOUND);
     assert!(error.message.contains("DemoBackend") && error.message.contains("not registered"), "{error}");
+    unsafe extern "C" fn nothing(_: *mut c_void, _: *const c_char, _: usize) {}
+    // SAFETY: a live program, a NUL-terminated name, no options, and a sink that reads no context.
+    let code = unsafe {
+        let (options, context) = (ptr::null(), ptr::null_mut());
+        et_program_describe_delegate(program.0, c"forward".as_ptr(), 0, options, Some(nothing), context)
+    };
+    assert_eq!(code, ET_ERROR_NOT_FOUND);
     // SAFETY: a live program.
     unsafe {
         let meta = et_program_method_at(program.0, 0);
@@ -212,7 +224,7 @@ fn its_errors_arrive() {
     let program = load_file(&exported()).unwrap();
     let unknown = load_with(&program, &[option("speed", ET_OPTION_INT, 1, "")]).err().unwrap();
     assert_eq!(unknown.code, ET_ERROR_INVALID_ARGUMENT);
-    assert!(unknown.message.contains("`gain`") && unknown.message.contains("delegate 0"), "{unknown}");
+    assert!(unknown.message.contains("gain (int)") && unknown.message.contains("delegate 0"), "{unknown}");
     let method = load_with(&program, &[option("fails", ET_OPTION_BOOL, 1, "")]).unwrap();
     let error = run(&method).unwrap_err();
     assert_eq!(error.code, ET_ERROR_DELEGATE_INVALID_HANDLE);
@@ -240,6 +252,30 @@ fn its_errors_arrive() {
     assert_eq!(missing.code, ET_ERROR_NOT_FOUND);
     assert!(missing.message.contains("demo.skale"), "{missing}");
     assert_eq!(demo().number(c"demo_handles"), 0, "failed ones leave nothing behind");
+}
+
+fn its_table_ends_before_descriptions() {
+    unsafe extern "C" fn nothing(_: *mut c_void, _: *const c_char, _: usize) {
+        panic!("nothing is written");
+    }
+    let program = load_file(&exported()).unwrap();
+    let describe = |method: &CStr, index, sink: et_text_sink_t| {
+        // SAFETY: a live program, a NUL-terminated name, no options, and a sink that reads no context.
+        let code = unsafe {
+            let (options, context) = (ptr::null(), ptr::null_mut());
+            et_program_describe_delegate(program.0, method.as_ptr(), index, options, sink, context)
+        };
+        Error::check(code).unwrap_err()
+    };
+    let error = describe(c"forward", 0, Some(nothing));
+    assert_eq!(error.code, ET_ERROR_NOT_IMPLEMENTED);
+    assert!(error.message.contains("delegate 0 (DemoBackend)"), "{error}");
+    assert!(describe(c"forward", 1, Some(nothing)).message.contains("delegate 1 does not exist"));
+    assert!(describe(c"backward", 0, Some(nothing)).message.contains("backward"));
+    assert!(describe(c"forward", 0, None).message.contains("sink"));
+    // SAFETY: a NUL-terminated name; the table is the library's, of the size that it says.
+    let size = unsafe { et_backend_find(c"DemoBackend".as_ptr()).cast::<u32>().read() };
+    assert_eq!(size as usize, std::mem::offset_of!(et_backend_t, describe));
 }
 
 /// A program whose delegates have the payload `DEMO` of version 1, without a scale.

@@ -2,17 +2,26 @@
 
 use crate::components;
 use crate::errors::OrRaise;
+use crate::options::method_options;
 use crate::program::Program;
-use executorch_client::{Instruction, Kind, MethodMeta, TensorInfo, registry};
+use executorch_abi::error::ET_ERROR_NOT_IMPLEMENTED;
+use executorch_client::{Instruction, Kind, MethodMeta, MethodOptions, TensorInfo, registry};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::collections::BTreeMap;
 
-/// Everything that a program says of itself, and whether what it needs is there.
+/// Everything that a program says of itself, and whether what it needs is there. Backends describe their payloads for
+/// `backend_options`.
 #[pyfunction]
-pub fn inspect<'py>(py: Python<'py>, program: &Bound<'py, Program>) -> PyResult<Bound<'py, PyDict>> {
+#[pyo3(signature = (program, *, backend_options=None))]
+pub fn inspect<'py>(
+    py: Python<'py>,
+    program: &Bound<'py, Program>,
+    backend_options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
     components::ensure(py)?;
     let loaded = program.get().loaded();
+    let options = method_options(loaded, backend_options)?;
     let info = loaded.program.info().or_raise()?;
     let out = PyDict::new(py);
     out.set_item("structure_bytes", info.structure_bytes)?;
@@ -30,7 +39,9 @@ pub fn inspect<'py>(py: Python<'py>, program: &Bound<'py, Program>) -> PyResult<
     let data = loaded.data.as_ref().map(|data| data.keys());
     let methods = PyList::empty(py);
     for meta in loaded.program.methods() {
-        methods.append(method(py, &meta, data.as_deref())?)?;
+        let found = method(py, &meta, data.as_deref())?;
+        found.set_item("delegates", delegates(py, &loaded.program, &meta, &options)?)?;
+        methods.append(found)?;
     }
     out.set_item("methods", methods)?;
     Ok(out)
@@ -55,7 +66,6 @@ fn method<'py>(py: Python<'py>, meta: &MethodMeta, data: Option<&[String]>) -> P
     let instructions = meta.instructions().or_raise()?;
     out.set_item("instructions", instructions.len())?;
     out.set_item("operators", operators(py, meta, &instructions)?)?;
-    out.set_item("delegates", delegates(py, meta, &instructions)?)?;
     let buffers = PyList::empty(py);
     for buffer in meta.buffers().or_raise()? {
         let item = PyDict::new(py);
@@ -131,21 +141,36 @@ fn operators<'py>(
 
 fn delegates<'py>(
     py: Python<'py>,
+    program: &executorch_client::Program,
     meta: &MethodMeta,
-    instructions: &[Instruction],
+    options: &MethodOptions,
 ) -> PyResult<Bound<'py, PyList>> {
     let registered = registry::backends();
+    let instructions = meta.instructions().or_raise()?;
     let out = PyList::empty(py);
     for (number, delegate) in meta.delegates().or_raise()?.into_iter().enumerate() {
         let is_call =
             |i: &&Instruction| matches!(i, Instruction::Delegate { delegate, .. } if *delegate == number);
         let item = PyDict::new(py);
-        item.set_item("registered", registered.contains(&delegate.backend))?;
+        let is_registered = registered.contains(&delegate.backend);
+        item.set_item("registered", is_registered)?;
         item.set_item("available", registry::is_backend_available(&delegate.backend))?;
         item.set_item("backend", delegate.backend)?;
         item.set_item("payload_bytes", delegate.payload_size)?;
         item.set_item("compile_specs", delegate.compile_spec_count)?;
         item.set_item("calls", instructions.iter().filter(is_call).count())?;
+        let described = py.detach(|| program.describe_delegate(&meta.name(), number, options));
+        let (graph, error) = match described {
+            Ok(text) => match py.import("json")?.call_method1("loads", (text,)) {
+                Ok(graph) => (Some(graph), None),
+                Err(error) => (None, Some(format!("the backend described it in no JSON: {error}"))),
+            },
+            // Nothing is wrong: the backend is not here, which is told above, or it has nothing to tell.
+            Err(error) if !is_registered || error.code == ET_ERROR_NOT_IMPLEMENTED => (None, None),
+            Err(error) => (None, Some(error.message)),
+        };
+        item.set_item("graph", graph)?;
+        item.set_item("graph_error", error)?;
         out.append(item)?;
     }
     Ok(out)

@@ -16,6 +16,7 @@ mod inspect;
 mod meta;
 mod method;
 mod nested;
+mod options;
 mod output;
 mod portable;
 mod program;

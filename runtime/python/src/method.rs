@@ -5,7 +5,7 @@ use crate::errors::{OrRaise, raise, raise_as};
 use crate::foreign::{self, Flavor};
 use crate::input::{self, Spec};
 use crate::output;
-use executorch_client::{DataMap, Method, MethodOptions, Program, Tensor, Value};
+use executorch_client::{Method, MethodOptions, Program, Tensor, Value};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,12 +48,12 @@ impl Shared {
     pub fn load(
         py: Python<'_>,
         program: &Program,
-        data: Option<&DataMap>,
         name: &str,
+        options: MethodOptions,
     ) -> PyResult<Arc<Self>> {
         components::ensure(py)?;
         py.detach(|| program.method(name)).map_err(|error| raise_as("MethodNotFoundError", error))?;
-        let method = py.detach(|| program.load_method(name, MethodOptions { data: data.cloned() }));
+        let method = py.detach(|| program.load_method(name, options));
         let method = method.map_err(|error| raise(components::explain(error)))?;
         let spec = |index| {
             Some(Spec { kind: method.input_kind(index)?, tensor: method.input_tensor(index).cloned() })

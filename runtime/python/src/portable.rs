@@ -4,6 +4,7 @@ use crate::errors::{OrRaise, bad_state, past_end, raise_as};
 use crate::foreign::{Flavor, torch};
 use crate::meta::MethodMeta;
 use crate::method::{Fallback, Shared};
+use crate::options::method_options;
 use crate::output;
 use crate::source::{Bytes, Loaded, check_options, no_etdump};
 use pyo3::prelude::*;
@@ -61,7 +62,7 @@ impl ExecuTorchModule {
         if let Some(failure) = &self.data_failure {
             return Err(failure.clone_ref(py));
         }
-        let method = Shared::load(py, &self.loaded.program, self.loaded.data.as_ref(), name)?;
+        let method = Shared::load(py, &self.loaded.program, name, method_options(&self.loaded, None)?)?;
         let mut methods = self.methods.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Arc::clone(methods.entry(name.to_owned()).or_insert(method)))
     }
@@ -146,7 +147,8 @@ impl ExecuTorchProgram {
 
     /// Loads a method, a new one each time.
     fn load_method(&self, py: Python<'_>, method_name: &str) -> PyResult<ExecuTorchMethod> {
-        let shared = Shared::load(py, &self.loaded.program, self.loaded.data.as_ref(), method_name)?;
+        let shared =
+            Shared::load(py, &self.loaded.program, method_name, method_options(&self.loaded, None)?)?;
         Ok(ExecuTorchMethod { shared, meta: Py::new(py, self.method_meta(method_name)?)? })
     }
 

@@ -3,9 +3,10 @@
 use crate::errors::raise_as;
 use crate::meta::MethodMeta;
 use crate::method::{Fallback, Shared};
+use crate::options::method_options;
 use crate::source::{Bytes, Loaded, check_options, no_etdump};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PySet};
+use pyo3::types::{PyDict, PyList, PySet};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,14 +63,28 @@ impl Program {
         PySet::new(py, self.loaded.program.methods().iter().map(|meta| meta.name()).collect::<Vec<_>>())
     }
 
-    /// Loads a method. The same object is returned each time. KeyError if there is none of this name.
-    fn load_method(&self, py: Python<'_>, name: &str) -> PyResult<Py<Method>> {
-        if let Some(method) = self.cached(py, name) {
+    /// Loads a method. KeyError if there is none of this name.
+    ///
+    /// The same object is returned each time, unless `backend_options` (`{backend: {key: value}}`, values being bool,
+    /// int or str) are given: then it is a new one.
+    #[pyo3(signature = (name, *, backend_options=None))]
+    fn load_method(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        backend_options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Method>> {
+        let options = method_options(&self.loaded, backend_options)?;
+        let is_shared = options.backends.is_empty();
+        if is_shared && let Some(method) = self.cached(py, name) {
             return Ok(method);
         }
-        let shared = Shared::load(py, &self.loaded.program, self.loaded.data.as_ref(), name)?;
+        let shared = Shared::load(py, &self.loaded.program, name, options)?;
         let meta = Py::new(py, self.metadata(name)?)?;
         let method = Py::new(py, Method { shared, meta })?;
+        if !is_shared {
+            return Ok(method);
+        }
         // Another thread may have loaded it meanwhile: the first one stays.
         let mut methods = self.methods.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(methods.entry(name.to_owned()).or_insert(method).clone_ref(py))

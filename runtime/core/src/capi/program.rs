@@ -7,10 +7,11 @@ use super::{abi, code, give, given, string};
 use crate::data_map::{self, OwnedMap};
 use crate::format::HeaderStatus;
 use crate::ir::{ByteRange, Instruction, Plan, Storage, Tensor, Value};
-use crate::method::{Method, Options};
+use crate::method::{self, Method, Options};
 use crate::program::Program;
 use crate::registry::Kernel;
 use crate::source::Loader;
+use executorch_abi::backend::et_text_sink_t;
 use executorch_abi::data_map::et_data_map_t;
 use executorch_abi::error::*;
 use executorch_abi::loader::et_data_loader_t;
@@ -397,6 +398,23 @@ abi! {
                 let mut kernels = Vec::new();
                 let method = Method::load(Arc::clone(&h.program), string(name, "name")?, options(method_options, &mut kernels)?)?;
                 give(out, Box::into_raw(Box::new(method)).cast())
+            })
+        })
+    }
+    program::fn et_program_describe_delegate(
+        program: *const et_program_t,
+        method: *const c_char,
+        index: usize,
+        method_options: *const et_method_options_t,
+        sink: et_text_sink_t,
+        sink_context: *mut c_void,
+    ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
+        // SAFETY: the caller gives a live handle, a NUL-terminated name, valid options and a sink for its context.
+        code(unsafe {
+            handle(program).and_then(|h| {
+                let (mut kernels, method) = (Vec::new(), string(method, "method")?);
+                let options = options(method_options, &mut kernels)?;
+                method::describe_delegate(&h.program, method, index, options, sink, sink_context)
             })
         })
     }

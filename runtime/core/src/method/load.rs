@@ -4,17 +4,15 @@ use super::memory::{Scratch, Table};
 use super::signature::Signature;
 use super::trace::Tracer;
 use super::values::Values;
-use super::{Action, Call, Delegate, Method, Step};
-use crate::data_map::{self, DataMap, OwnedMap};
-use crate::ir::{self, Instruction, Payload, Plan, Value};
+use super::{Action, Call, Method, Step};
+use crate::data_map::DataMap;
+use crate::ir::{Instruction, Plan, Value};
 use crate::program::Program;
 use crate::registry::Kernel;
-use crate::source::{Buffer, Segment, in_memory};
 use crate::{prim, registry};
-use executorch_abi::backend::*;
+use executorch_abi::backend::et_backend_options_t;
 use executorch_abi::data_map::et_data_map_t;
 use executorch_abi::error::*;
-use executorch_abi::loader::{ET_SEGMENT_BACKEND, et_buffer_t};
 use executorch_abi::memory::{et_allocator_t, et_arena_t};
 use executorch_abi::tracer::et_event_tracer_t;
 use executorch_abi::value::et_value_t;
@@ -87,25 +85,6 @@ impl Method {
         method.prepare(plan, &program, &written)?;
         Ok(method)
     }
-
-    fn init_delegates(&mut self, plan: &Plan, program: &Program, options: Options<'_>) -> Result<()> {
-        if plan.delegates.is_empty() {
-            return Ok(());
-        }
-        // SAFETY: the program and the caller's map outlive the method, which owns the merged map.
-        let merged = unsafe {
-            let own = OwnedMap::new(data_map::of_program(program));
-            let parts: Vec<_> = options.data_map.into_iter().chain([own.raw()]).collect();
-            Box::new(OwnedMap::over(data_map::merge(&parts)?, own))
-        };
-        let merged = self.data_map.insert(merged).raw();
-        for (i, delegate) in plan.delegates.iter().enumerate() {
-            let place = || format!("delegate {i} ({})", delegate.backend.to_string_lossy());
-            let loaded = init_delegate(plan, delegate, program, merged, &self.tracer, options);
-            self.delegates.push(loaded.map_err(|e| e.within(place()))?);
-        }
-        Ok(())
-    }
 }
 
 fn is_tensor(plan: &Plan, value: u32) -> bool {
@@ -141,7 +120,8 @@ fn check_operators(plan: &Plan, own: &[Arc<Kernel>]) -> Result<()> {
     ))
 }
 
-fn registration_errors() -> String {
+/// Refused registrations, as the end of a sentence.
+pub(super) fn registration_errors() -> String {
     let errors: Vec<_> =
         (0..registry::error_count()).filter_map(registry::error).map(CStr::to_string_lossy).collect();
     if errors.is_empty() { String::new() } else { format!(", and these were refused: {}", errors.join("; ")) }
@@ -275,84 +255,4 @@ fn kernel_key(plan: &Plan, args: &[u32]) -> CString {
         })
         .collect();
     CString::new(format!("v1/{}", entries.join("|"))).unwrap_or_default()
-}
-
-fn init_delegate(
-    plan: &Plan,
-    delegate: &ir::Delegate,
-    program: &Program,
-    merged: *const et_data_map_t,
-    tracer: &Tracer,
-    options: Options<'_>,
-) -> Result<Delegate> {
-    let backend = registry::find_backend(&delegate.backend).ok_or_else(|| {
-        Error::new(
-            ET_ERROR_NOT_FOUND,
-            format!(
-                "the backend is not registered{}; load its library or install the wheel that has it",
-                registration_errors()
-            ),
-        )
-    })?;
-    if !registry::is_available(backend) {
-        return Err(Error::new(
-            ET_ERROR_NOT_FOUND,
-            "the backend is registered but cannot run on this machine",
-        ));
-    }
-    let init =
-        backend.init.ok_or_else(|| Error::new(ET_ERROR_INTERNAL, "the backend has no init function"))?;
-    let payload = match delegate.payload {
-        Payload::Segment(index) => {
-            let range = program.layout().segments.get(index as usize);
-            let range =
-                range.ok_or_else(|| Error::new(ET_ERROR_INTERNAL, "a checked payload has no segment"))?;
-            let size = in_memory(range.size)?;
-            let segment =
-                Segment { kind: ET_SEGMENT_BACKEND, index: index as usize, name: Some(&delegate.backend) };
-            program.loader().load(range.offset, size, segment)?
-        }
-        Payload::Inline(range) => {
-            let bytes = program.inline(range)?;
-            let raw = et_buffer_t {
-                data: bytes.as_ptr().cast(),
-                size: bytes.len(),
-                free: None,
-                context: ptr::null_mut(),
-            };
-            // SAFETY: the bytes lie in the program, which the method keeps alive.
-            unsafe { Buffer::new(raw) }
-        }
-    };
-    let specs: Vec<et_compile_spec_t> = delegate
-        .specs
-        .iter()
-        .map(|(key, value)| et_compile_spec_t {
-            key: key.as_ptr(),
-            value: value.as_ptr().cast(),
-            size: value.len(),
-        })
-        .collect();
-    // SAFETY: the caller's options hold NUL-terminated names.
-    let own = options.backend_options.iter().find(|o| unsafe {
-        !o.backend.is_null() && CStr::from_ptr(o.backend) == delegate.backend.as_c_str()
-    });
-    let context = et_backend_init_context_t {
-        struct_size: size_of::<et_backend_init_context_t>() as u32,
-        reserved: 0,
-        method_name: plan.name.as_ptr(),
-        data_map: merged,
-        method_allocator: options.method_allocator.map_or(ptr::null(), ptr::from_ref),
-        tracer: tracer.raw(),
-        options: own.map_or(ptr::null(), |o| o.options),
-        option_count: own.map_or(0, |o| o.count),
-        internal: ptr::null_mut(),
-    };
-    let processed = payload.into_raw();
-    let mut handle = ptr::null_mut();
-    // SAFETY: a registered backend obeys the ABI; it takes the payload, and all else lives through the call.
-    let code =
-        unsafe { init(backend.user_data, &context, &processed, specs.as_ptr(), specs.len(), &mut handle) };
-    Error::check(code)?;
-    Ok(Delegate { backend, handle })
 }

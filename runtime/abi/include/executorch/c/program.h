@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "executorch/c/backend.h"
 #include "executorch/c/data_map.h"
 #include "executorch/c/error.h"
 #include "executorch/c/loader.h"
@@ -342,6 +343,22 @@ extern et_error_t et_program_load_method(struct et_program_t *program,
                                          const char *name,
                                          const et_method_options_t *options,
                                          et_method_t **out);
+
+/**
+ * What is in the payload of delegate `index` of a method, as its backend says: the JSON of
+ * `et_backend_t::describe`, given to `sink` in pieces. Nothing is loaded, so the backend need not be able to run
+ * here; what it says of executors holds for `options` (null for none), which are read as those of a load.
+ *
+ * Fails with `ET_ERROR_INVALID_ARGUMENT` if there is no such method or delegate, with `ET_ERROR_NOT_FOUND` if the
+ * backend is not registered, with `ET_ERROR_NOT_IMPLEMENTED` if it describes nothing, and with the backend's
+ * own error if it cannot read the payload. What the sink was given before a failure is to be dropped.
+ */
+extern et_error_t et_program_describe_delegate(const struct et_program_t *program,
+                                               const char *method,
+                                               size_t index,
+                                               const et_method_options_t *options,
+                                               et_text_sink_t sink,
+                                               void *sink_context);
 
 /**
  * The method's name.

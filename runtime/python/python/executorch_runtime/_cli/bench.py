@@ -21,7 +21,7 @@ def command(options: argparse.Namespace) -> int:
     program = Runtime.get().load_program(options.model, data_path=options.ptd)
     program_s = time.perf_counter() - started
     started = time.perf_counter()
-    method = program.load_method(options.method)
+    method = program.load_method(options.method, backend_options=options.backend_options)
     method_s = time.perf_counter() - started
     inputs = make(method, options.inputs)
     started = time.perf_counter()

@@ -8,6 +8,7 @@ import time
 
 from executorch_runtime import ExecuTorchError, Program, Runtime
 from executorch_runtime import _executorch_runtime as _native
+from executorch_runtime._cli import graph
 from executorch_runtime._cli.text import counted, seconds, size
 
 TYPE_CHECKING = False
@@ -68,13 +69,15 @@ def explain(info: dict[str, Any], data_given: bool) -> list[dict[str, str]]:
     return found
 
 
-def load_all(program: Program, info: dict[str, Any]) -> list[dict[str, str]]:
+def load_all(
+    program: Program, info: dict[str, Any], backend_options: dict[str, dict[str, bool | int | str]]
+) -> list[dict[str, str]]:
     """Loads every method; what fails although nothing is missing."""
     found = []
     for method in info["methods"]:
         started = time.perf_counter()
         try:
-            program.load_method(method["name"])
+            program.load_method(method["name"], backend_options=backend_options)
         except ExecuTorchError as error:
             fix = "see the message; if the file is sound, please report it"
             found.append({"method": method["name"], "what": str(error), "fix": fix})
@@ -85,13 +88,15 @@ def load_all(program: Program, info: dict[str, Any]) -> list[dict[str, str]]:
 def command(options: argparse.Namespace) -> int:
     """Prints what is in a program; status 0 although it cannot run here, 1 if the file cannot be read."""
     program = Runtime.get().load_program(options.model, data_path=options.ptd)
-    info = {"file": options.model, "file_bytes": os.path.getsize(options.model), **_native.inspect(program)}
-    info["problems"] = explain(info, options.ptd is not None) or load_all(program, info)
+    told = options.backend_options
+    found = _native.inspect(program, backend_options=told)
+    info = {"file": options.model, "file_bytes": os.path.getsize(options.model), **found}
+    info["problems"] = explain(info, options.ptd is not None) or load_all(program, info, told)
     info["can_run_here"] = not info["problems"]
     if options.json:
         print(json.dumps(info, indent=1))
     else:
-        print("\n".join(_lines(info)))
+        print("\n".join(_lines(info, options.nodes)))
     return 0
 
 
@@ -113,7 +118,7 @@ def _value(value: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _lines(info: dict[str, Any]) -> Iterator[str]:
+def _lines(info: dict[str, Any], nodes: bool) -> Iterator[str]:
     constants, mutable = info["constants"], info["mutable_initial_values"]
     yield f"{info['file']}: {size(info['file_bytes'])}, {counted(len(info['methods']), 'method')}"
     yield f"  structure   {size(info['structure_bytes'])}"
@@ -129,7 +134,7 @@ def _lines(info: dict[str, Any]) -> Iterator[str]:
         yield f"  named data  {', '.join(keys[:SHOWN_KEYS])}{rest}"
     for method in info["methods"]:
         yield ""
-        yield from _method(method)
+        yield from _method(method, nodes)
     yield ""
     if info["can_run_here"]:
         yield "can run here: yes"
@@ -140,7 +145,7 @@ def _lines(info: dict[str, Any]) -> Iterator[str]:
         yield f"    -> {problem['fix']}"
 
 
-def _method(method: dict[str, Any]) -> Iterator[str]:
+def _method(method: dict[str, Any], nodes: bool) -> Iterator[str]:
     loaded = f", loads in {seconds(method['load_s'])}" if "load_s" in method else ""
     yield f"method {method['name']} ({counted(method['instructions'], 'instruction')}{loaded})"
     for what in ("inputs", "outputs", "attributes"):
@@ -159,7 +164,9 @@ def _method(method: dict[str, Any]) -> Iterator[str]:
     for delegate in method["delegates"]:
         state = "" if delegate["available"] else "  CANNOT RUN HERE" if delegate["registered"] else "  NOT REGISTERED"
         calls = counted(delegate["calls"], "call")
-        yield f"    {delegate['backend']:24} {size(delegate['payload_bytes']):>10}, {calls}{state}"
+        specs = f", {counted(delegate['compile_specs'], 'compile spec')}" if delegate["compile_specs"] else ""
+        yield f"    {delegate['backend']:24} {size(delegate['payload_bytes']):>10}, {calls}{specs}{state}"
+        yield from (f"      {line}" for line in graph.lines(delegate, nodes))
     if method["operators"]:
         calls = sum(operator["calls"] for operator in method["operators"])
         yield f"  {counted(len(method['operators']), 'operator')}, {counted(calls, 'call')}:"

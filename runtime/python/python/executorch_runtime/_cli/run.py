@@ -29,7 +29,7 @@ def command(options: argparse.Namespace) -> int:
     """Runs a method once and prints or writes its outputs."""
     if options.output:
         numpy_or_explain("--output")
-    method = Runtime.get().load_program(options.model, data_path=options.ptd).load_method(options.method)
+    method = Runtime.get().load_program(options.model, data_path=options.ptd).load_method(options.method, backend_options=options.backend_options)
     outputs = method.execute(make(method, options.inputs))
     if options.output:
         numpy = numpy_or_explain("--output")
