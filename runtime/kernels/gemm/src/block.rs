@@ -11,6 +11,9 @@ const KC: usize = 512;
 /// Most rows of A packed at a time.
 const MC: usize = 168;
 
+/// Up to this many rows, products are bound by reading B.
+const FEW_ROWS: usize = 4;
+
 /// Where A's elements come from.
 #[derive(Clone, Copy)]
 pub(crate) enum ASource<'a, T> {
@@ -116,7 +119,13 @@ impl<T: Element> Block<'_, T> {
                     BSource::Direct { tail, n: all, .. } if all - col < nr => (tail.add(ks.start * nr), nr),
                     BSource::Direct { data, ld, .. } => (data.add(col + ks.start * ld), ld),
                 };
-                for row in rows.clone().step_by(mr) {
+                // Each tile fetches a part of what the next panel of B needs. A few rows read B only
+                // once, too fast for that: they fetch what they need themselves soon.
+                let tiles = rows.len().div_ceil(mr);
+                let far = tiles * mr > FEW_ROWS;
+                let ahead_step = if far { nr.div_ceil(tiles) } else { b_k };
+                for (at, row) in rows.clone().step_by(mr).enumerate() {
+                    let ahead = if far { nr * self.k + at * ks.len() * ahead_step } else { 32 * b_k };
                     let m = (rows.end - row).min(mr);
                     let (kernel, a, a_row, a_k) = match self.a {
                         ASource::Packed { data, .. } => {
@@ -151,6 +160,8 @@ impl<T: Element> Block<'_, T> {
                         a_k,
                         b,
                         b_k,
+                        ahead: b.wrapping_add(ahead),
+                        ahead_step,
                         c,
                         c_row: self.c_row,
                         n,

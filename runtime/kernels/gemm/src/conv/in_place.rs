@@ -312,6 +312,8 @@ impl Work<'_> {
                 a_k: 1,
                 b: call.weight[self.group * self.plan.group + col * depth..].as_ptr(),
                 b_k: nr,
+                ahead: std::ptr::null(),
+                ahead_step: nr.div_ceil(tiles.len()),
                 c: out,
                 c_row: out_pixel,
                 n,
@@ -322,6 +324,9 @@ impl Work<'_> {
                 residual_row: residual_pixel,
                 post: call.post,
             };
+            // Each tile fetches a part of what the next panel of weights needs.
+            tile.ahead = tile.b.wrapping_add(nr * depth);
+            let fetched = depth * tile.ahead_step;
             let (mut row, mut x) = (tiles.start / grid.per_row, tiles.start % grid.per_row * grid.mr);
             for _ in tiles.clone() {
                 let m = (grid.width - x).min(grid.mr);
@@ -333,6 +338,7 @@ impl Work<'_> {
                 }
                 // SAFETY: as the caller promises.
                 unsafe { kernels.direct(m, n)(&tile) };
+                tile.ahead = tile.ahead.wrapping_add(fetched);
                 x += m;
                 if x == grid.width {
                     (row, x) = (row + 1, 0);

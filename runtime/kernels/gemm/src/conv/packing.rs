@@ -96,14 +96,23 @@ impl<'a> Weight<'a> {
 impl Weight<'_> {
     /// All of one output channel's weights, in the order of the layout.
     pub(super) fn row(&self, p: &ConvParams, layout: Layout, oc: usize, to: &mut [f32]) {
+        let [o, i, h, w] = self.strides;
         let ([height, width], ins) = (p.kernel, p.in_group());
-        let taps = height * width;
-        for (i, value) in to.iter_mut().enumerate() {
-            let (ic, tap) = match layout {
-                Layout::ChannelsFirst => (i / taps, i % taps),
-                Layout::ChannelsLast => (i % ins, i / ins),
-            };
-            *value = self.get(oc, ic, tap / width, tap % width);
+        let (sizes, strides) = match layout {
+            Layout::ChannelsFirst => ([ins, height, width], [i, h, w]),
+            Layout::ChannelsLast => ([height, width, ins], [h, w, i]),
+        };
+        let mut rows = to.chunks_exact_mut(sizes[2]);
+        for a in 0..sizes[0] {
+            for b in 0..sizes[1] {
+                let Some(row) = rows.next() else { return };
+                let from = &self.data[oc * o + a * strides[0] + b * strides[1]..];
+                if strides[2] == 1 {
+                    row.copy_from_slice(&from[..sizes[2]]);
+                } else {
+                    row.iter_mut().enumerate().for_each(|(c, value)| *value = from[c * strides[2]]);
+                }
+            }
         }
     }
 

@@ -43,6 +43,10 @@ pub(crate) struct Tile<T> {
     pub a_k: usize,
     pub b: *const T,
     pub b_k: usize,
+    /// Memory that will be needed soon: fetched `ahead_step` elements on for each `k`. Never read, so it
+    /// may point anywhere.
+    pub ahead: *const T,
+    pub ahead_step: usize,
     pub c: *mut T,
     pub c_row: usize,
     pub n: usize,
@@ -73,7 +77,7 @@ pub(crate) unsafe fn tile<
 >(
     t: &Tile<S::E>,
 ) {
-    const { assert!(UNROLL == 1 || UNROLL == 2 || UNROLL == 4) };
+    const { assert!(MR <= 16 && (UNROLL == 1 || UNROLL == 2 || UNROLL == 4)) };
     debug_assert!(t.n > (VS - 1) * S::LANES && t.n <= VS * S::LANES);
     // SAFETY: the caller promises the CPU and the reach of all pointers.
     unsafe {
@@ -90,31 +94,39 @@ pub(crate) unsafe fn tile<
                 }
             }
         }
-        let mut b = t.b;
-        let (a_row, a_k) = if PACKED { (1, t.a_k) } else { (t.a_row, 1) };
+        let (mut b, mut ahead) = (t.b, t.ahead);
+        // Rows of A in groups of four, each with one pointer: so few registers hold all addresses.
+        const GROUP: usize = 4;
+        let row = if PACKED { 1 } else { t.a_row };
+        let offsets = [0, row, 2 * row, 3 * row];
+        let a_k = if PACKED { t.a_k } else { 1 };
         macro_rules! step {
             ($sums:ident, $a:ident) => {{
-                if MR <= 4 {
-                    S::prefetch(b.wrapping_add(32 * t.b_k));
-                }
-                // Not `array::from_fn`, whose inside may stay a function compiled for the baseline.
+                S::prefetch(ahead);
+                ahead = ahead.wrapping_add(t.ahead_step);
                 let mut row = [S::splat(S::E::ZERO); VS];
-                for (j, v) in row.iter_mut().enumerate() {
-                    *v = S::load(b.add(j * S::LANES));
+                for j in 0..VS {
+                    row[j] = S::load(b.add(j * S::LANES));
                 }
-                for (i, sum) in $sums.iter_mut().enumerate() {
-                    let value = S::splat(*$a.add(i * a_row));
+                for i in 0..MR {
+                    let value = S::splat(*$a[i / GROUP].add(offsets[i % GROUP]));
                     for j in 0..VS {
-                        sum[j] = S::fma(value, row[j], sum[j]);
+                        $sums[i][j] = S::fma(value, row[j], $sums[i][j]);
                     }
                 }
-                $a = $a.wrapping_add(a_k);
+                for g in 0..MR.div_ceil(GROUP) {
+                    $a[g] = $a[g].wrapping_add(a_k);
+                }
                 b = b.wrapping_add(t.b_k);
             }};
         }
         for outer in 0..t.runs[0] {
             for inner in 0..t.runs[1] {
-                let mut a = t.a.wrapping_add(outer * t.run_steps[0] + inner * t.run_steps[1]);
+                let first = t.a.wrapping_add(outer * t.run_steps[0] + inner * t.run_steps[1]);
+                let mut a = [first; 4];
+                for g in 0..4 {
+                    a[g] = first.wrapping_add(g * GROUP * row);
+                }
                 let mut left = t.k;
                 while left >= UNROLL {
                     step!(acc0, a);

@@ -1,4 +1,5 @@
 //! Depthwise convolution: rows of pixels of one channel, and strips of pixels of many channels.
+#![allow(clippy::needless_range_loop)] // Loops over constants unroll; iterators may not.
 
 use super::Post;
 use crate::simd::{Real, Simd};
@@ -109,9 +110,12 @@ pub(crate) unsafe fn strip<S: Simd, const P: usize>(t: &Strip<S::E>) {
             channels::<S, P, 2, false>(t, at);
             at += 2 * S::LANES;
         }
-        while at < t.n {
-            channels::<S, P, 1, true>(t, at);
+        while t.n - at >= S::LANES {
+            channels::<S, P, 1, false>(t, at);
             at += S::LANES;
+        }
+        if at < t.n {
+            channels::<S, P, 1, true>(t, at);
         }
     }
 }
@@ -134,45 +138,54 @@ unsafe fn channels<S: Simd, const P: usize, const VS: usize, const PART: bool>(t
         let mut acc = [[S::splat(S::E::ZERO); VS]; P];
         for j in 0..VS {
             let bias = load!(t.bias.add(at), j);
-            for sums in &mut acc {
-                sums[j] = bias;
+            for p in 0..P {
+                acc[p][j] = bias;
             }
         }
+        // Pixels in groups of four, each with one pointer: so few registers hold all addresses.
+        let step = t.source_pixel;
+        let offsets = [0, step, 2 * step, 3 * step];
         for y in 0..t.taps[0] {
             // With no taps in a row, these may point anywhere.
-            let mut source = t.source.wrapping_add(at + y * t.source_tap[0]);
+            let first = t.source.wrapping_add(at + y * t.source_tap[0]);
+            let mut source = [first; 4];
+            for g in 0..4 {
+                source[g] = first.wrapping_add(g * 4 * step);
+            }
             let mut weight = t.weight.wrapping_add(at + y * t.weight_tap[0]);
             for _ in 0..t.taps[1] {
                 let mut factor = [S::splat(S::E::ZERO); VS];
-                for (j, v) in factor.iter_mut().enumerate() {
-                    *v = load!(weight, j);
+                for j in 0..VS {
+                    factor[j] = load!(weight, j);
                 }
-                for (p, sums) in acc.iter_mut().enumerate() {
-                    let source = source.wrapping_add(p * t.source_pixel);
-                    for (j, sum) in sums.iter_mut().enumerate() {
-                        *sum = S::fma(factor[j], load!(source, j), *sum);
+                for p in 0..P {
+                    let from = source[p / 4].add(offsets[p % 4]);
+                    for j in 0..VS {
+                        acc[p][j] = S::fma(factor[j], load!(from, j), acc[p][j]);
                     }
                 }
-                source = source.wrapping_add(t.source_tap[1]);
+                for g in 0..P.div_ceil(4) {
+                    source[g] = source[g].wrapping_add(t.source_tap[1]);
+                }
                 weight = weight.wrapping_add(t.weight_tap[1]);
             }
         }
         if !t.residual.is_null() {
-            for (p, sums) in acc.iter_mut().enumerate() {
+            for p in 0..P {
                 let from = t.residual.add(at + p * t.residual_pixel);
-                for (j, sum) in sums.iter_mut().enumerate() {
-                    *sum = S::add(*sum, load!(from, j));
+                for j in 0..VS {
+                    acc[p][j] = S::add(acc[p][j], load!(from, j));
                 }
             }
         }
         let acc = t.post.apply_to::<S, P, VS>(acc);
-        for (p, sums) in acc.iter().enumerate() {
+        for p in 0..P {
             let to = t.out.add(at + p * t.out_pixel);
-            for (j, &v) in sums.iter().enumerate() {
+            for j in 0..VS {
                 if PART {
-                    S::store_masked(to, mask, v);
+                    S::store_masked(to, mask, acc[p][j]);
                 } else {
-                    S::store(to.add(j * S::LANES), v);
+                    S::store(to.add(j * S::LANES), acc[p][j]);
                 }
             }
         }
