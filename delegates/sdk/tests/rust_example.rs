@@ -36,8 +36,20 @@ fn build() -> PathBuf {
     to.join("target/debug/libdemo_delegate.so")
 }
 
+/// It asks the process for the runtime's functions and brings none along.
+fn check_symbols(library: &Path) {
+    let names = |which: &str| {
+        let output = Command::new("nm").args(["--dynamic", which]).arg(library).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(names("--undefined-only").contains(" et_register_backend"));
+    assert!(!names("--defined-only").contains(" et_"));
+}
+
 #[test]
 fn runs() {
     let library = build();
+    check_symbols(&library);
     example::check(&library);
 }

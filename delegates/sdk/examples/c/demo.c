@@ -9,25 +9,24 @@
 #include <executorch/c/data_map.h>
 #include <executorch/c/error.h>
 #include <executorch/c/tensor.h>
-#include <executorch/c/tracer.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* What is made of a payload. */
-typedef struct handle_t {
+typedef struct demo_handle_t {
   float bias;
   float gain;
   bool fails;
   /* Null if the payload names none. */
   float *scale;
   size_t scale_count;
-} handle_t;
+} demo_handle_t;
 
 /* The key of the scale's data; empty if there is none. */
-typedef struct key_t {
+typedef struct demo_key_t {
   char text[64];
-} key_t;
+} demo_key_t;
 
 static et_error_t fail(et_error_t code, const char *message) {
   et_set_last_error(code, message);
@@ -40,7 +39,7 @@ static void release(const et_buffer_t *buffer) {
   }
 }
 
-static et_error_t read_specs(handle_t *handle, const et_compile_spec_t *specs, size_t count) {
+static et_error_t read_specs(demo_handle_t *handle, const et_compile_spec_t *specs, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (strcmp(specs[i].key, "bias") == 0) {
       if (specs[i].size != sizeof(float)) {
@@ -52,7 +51,7 @@ static et_error_t read_specs(handle_t *handle, const et_compile_spec_t *specs, s
   return ET_OK;
 }
 
-static et_error_t read_options(handle_t *handle, const et_backend_option_t *options, size_t count) {
+static et_error_t read_options(demo_handle_t *handle, const et_backend_option_t *options, size_t count) {
   handle->gain = 1;
   for (size_t i = 0; i < count; i++) {
     if (strcmp(options[i].key, "gain") == 0 && options[i].kind == ET_OPTION_INT) {
@@ -66,7 +65,7 @@ static et_error_t read_options(handle_t *handle, const et_backend_option_t *opti
   return ET_OK;
 }
 
-static et_error_t read_payload(key_t *key, const et_buffer_t *processed) {
+static et_error_t read_payload(demo_key_t *key, const et_buffer_t *processed) {
   const unsigned char *bytes = processed->data;
   uint32_t version = 0;
   if (processed->size < 8 || memcmp(bytes, "DEMO", 4) != 0) {
@@ -81,7 +80,7 @@ static et_error_t read_payload(key_t *key, const et_buffer_t *processed) {
   return ET_OK;
 }
 
-static et_error_t read_scale(handle_t *handle, const key_t *key, const et_data_map_t *map) {
+static et_error_t read_scale(demo_handle_t *handle, const demo_key_t *key, const et_data_map_t *map) {
   et_buffer_t scale;
   et_error_t error;
   if (key->text[0] == 0) {
@@ -103,7 +102,7 @@ static et_error_t read_scale(handle_t *handle, const key_t *key, const et_data_m
   return ET_OK;
 }
 
-static et_error_t read_all(handle_t *handle, key_t *key, const et_backend_init_context_t *context,
+static et_error_t read_all(demo_handle_t *handle, demo_key_t *key, const et_backend_init_context_t *context,
                            const et_buffer_t *processed, const et_compile_spec_t *specs, size_t spec_count) {
   et_error_t error = read_specs(handle, specs, spec_count);
   if (error == ET_OK) {
@@ -119,7 +118,7 @@ static et_error_t read_all(handle_t *handle, key_t *key, const et_backend_init_c
 }
 
 static void destroy(void *user_data, void *opaque) {
-  handle_t *handle = opaque;
+  demo_handle_t *handle = opaque;
   (void)user_data;
   free(handle->scale);
   free(handle);
@@ -127,8 +126,8 @@ static void destroy(void *user_data, void *opaque) {
 
 static et_error_t init(void *user_data, const et_backend_init_context_t *context, const et_buffer_t *processed,
                        const et_compile_spec_t *specs, size_t spec_count, void **out) {
-  handle_t *handle = calloc(1, sizeof(*handle));
-  key_t key;
+  demo_handle_t *handle = calloc(1, sizeof(*handle));
+  demo_key_t key;
   et_error_t error = ET_OK;
   if (handle == NULL) {
     error = fail(ET_ERROR_DELEGATE_MEMORY_ALLOCATION_FAILED, "no memory for the handle");
@@ -155,7 +154,7 @@ static const et_tensor_t *tensor(et_value_t *const *args, size_t index) {
 
 static et_error_t execute(void *user_data, const et_backend_execute_context_t *context, void *opaque,
                           et_value_t *const *args, size_t count) {
-  const handle_t *handle = opaque;
+  const demo_handle_t *handle = opaque;
   const et_tensor_t *a, *b;
   et_tensor_t *out;
   float *sum;
@@ -215,9 +214,9 @@ static et_error_t describe(void *user_data, const et_backend_init_context_t *con
       "{\"id\": 2, \"name\": \"%s\", \"dtype\": \"float32\", \"shape\": [%zu], \"role\": \"constant\"}, "
       "{\"id\": 3, \"name\": \"out\", \"dtype\": \"float32\", \"role\": \"output\"}, "
       "{\"id\": 4, \"name\": \"sum\", \"dtype\": \"float32\", \"role\": \"internal\"}]}";
-  char text[sizeof(form) + sizeof(key_t) + 128];
-  handle_t handle = {0};
-  key_t key;
+  char text[sizeof(form) + sizeof(demo_key_t) + 128];
+  demo_handle_t handle = {0};
+  demo_key_t key;
   et_error_t error = read_all(&handle, &key, context, processed, specs, spec_count);
   (void)user_data;
   release(processed);
