@@ -26,15 +26,7 @@ pub fn infer(graph: &Graph, node: &Node, inputs: &[&[usize]]) -> Result<Outputs>
     let dims = output(node, inputs)?;
     let outputs: Outputs = node.outputs.iter().map(|_| dims.clone()).collect();
     for (id, dims) in node.outputs.iter().zip(&outputs) {
-        let value = graph.value(*id);
-        let datatype = value.element.datatype();
-        if datatype.byte_size(dims).is_none() {
-            return Err(refused(format!(
-                "value {} of shape {dims:?} ({}) has more bytes than can be addressed",
-                value.serialized_id,
-                datatype.name()
-            )));
-        }
+        check_size(graph.value(*id), dims)?;
     }
     Ok(outputs)
 }
@@ -68,8 +60,10 @@ pub fn infer_into(graph: &Graph, inputs: &[&[usize]], all: &mut Vec<Dims>) -> Re
                 value.serialized_id, value.dims
             )));
         }
+        let given = dims(given)?;
+        check_size(value, &given)?;
         if let Some(place) = all.get_mut(id.index()) {
-            *place = dims(given)?;
+            *place = given;
         }
     }
     for (i, node) in graph.nodes.iter().enumerate() {
@@ -116,6 +110,18 @@ pub fn check_declared(graph: &Graph) -> Result<()> {
 
 fn refused(message: impl Into<String>) -> Error {
     Error::new(ET_ERROR_INVALID_ARGUMENT, message)
+}
+
+fn check_size(value: &Value, dims: &Dims) -> Result<()> {
+    let datatype = value.element.datatype();
+    if datatype.byte_size(dims).is_some() {
+        return Ok(());
+    }
+    Err(refused(format!(
+        "value {} of shape {dims:?} ({}) has more bytes than can be addressed",
+        value.serialized_id,
+        datatype.name()
+    )))
 }
 
 /// The shape that all outputs of a node have.

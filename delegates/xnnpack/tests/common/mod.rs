@@ -12,6 +12,7 @@ pub mod invariants;
 pub mod made;
 #[path = "../../../../runtime/core/tests/common/random.rs"]
 pub mod random;
+pub mod refused;
 
 use executorch_abi::error::ET_ERROR_NOT_FOUND;
 use executorch_abi::{Error, Result};
