@@ -4,6 +4,7 @@ A worker reads one command a line on stdin and answers each with one line of JSO
 
     load PROGRAM INPUTS.npz METHOD [DATA.ptd]   {"load_s", "first_s"}: load_method, and the first inference
     run N                                       {"seconds": [...]}: N calls, each timed
+    together K SECONDS                          {"calls", "seconds"}: of K modules, each in a thread of its own
     memory                                      {"peak_kib", "now_kib"}: VmHWM and VmRSS
     quit
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import ast
 import json
 import sys
+import threading
 import time
 import zipfile
 from typing import Any, Callable
@@ -46,11 +48,43 @@ def arrays(path: str) -> list[tuple[str, tuple[int, ...], bytes]]:
     return found
 
 
+def together(load: Callable[[], Callable[[], Any]], count: int, budget_s: float) -> dict[str, float]:
+    """Loads the program `count` times, warms each up, and counts what threads that start at once can call."""
+    modules = [load() for _ in range(count)]
+    for infer in modules:
+        infer()
+    calls, failures = [0] * count, []
+    gate = threading.Barrier(count + 1)
+
+    def run(index: int) -> None:
+        infer = modules[index]
+        gate.wait()
+        until = time.perf_counter() + budget_s
+        try:
+            while time.perf_counter() < until:
+                infer()
+                calls[index] += 1
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    gate.wait()
+    started = time.perf_counter()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return {"calls": sum(calls), "seconds": time.perf_counter() - started}
+
+
 def serve(ready: dict[str, Any], load: Callable[..., Callable[[], Any]]) -> None:
     """Answers commands until `quit`. `load` returns a function that does one inference."""
     answer = sys.stdout
     print(json.dumps({"ready": True, **ready}), file=answer, flush=True)
     infer: Callable[[], Any] | None = None
+    loaded_from: list[str] = []
     for line in sys.stdin:
         command, *words = line.rstrip("\n").split("\t")
         try:
@@ -58,7 +92,7 @@ def serve(ready: dict[str, Any], load: Callable[..., Callable[[], Any]]) -> None
                 return
             if command == "load":
                 started = time.perf_counter()
-                infer = load(*words)
+                infer, loaded_from = load(*words), words
                 loaded = time.perf_counter()
                 infer()
                 reply: dict[str, Any] = {"load_s": loaded - started, "first_s": time.perf_counter() - loaded}
@@ -69,6 +103,8 @@ def serve(ready: dict[str, Any], load: Callable[..., Callable[[], Any]]) -> None
                     infer()
                     seconds.append(time.perf_counter() - started)
                 reply = {"seconds": seconds}
+            elif command == "together" and loaded_from:
+                reply = together(lambda: load(*loaded_from), int(words[0]), float(words[1]))
             elif command == "memory":
                 reply = memory()
             else:
