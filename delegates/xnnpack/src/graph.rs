@@ -138,7 +138,7 @@ pub enum Element {
     Float16,
     /// bfloat16.
     BFloat16,
-    /// Signed 32-bit integer (indices).
+    /// Signed 32-bit integer (places of maxima, also after they were moved; the payload may call them fp32).
     Int32,
     /// Signed 8-bit: `scale * (q - zero_point)`.
     QInt8(Affine),

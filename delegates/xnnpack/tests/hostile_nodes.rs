@@ -242,7 +242,8 @@ fn windows() {
 #[test]
 fn moves() {
     let moved = |kind_of, node: fn() -> node::Node| kind(kind_of, |made| made.nodes = vec![node()]);
-    let cases: [(Kind, fn() -> node::Node, &str); 17] = [
+    type Case = (Kind, fn() -> node::Node, &'static str);
+    let cases: [Case; 17] = [
         (Kind::XNNStaticTranspose, || node::transpose(&[0, 0, 1], 0, 1), "each dimension once"),
         (Kind::XNNStaticTranspose, || node::transpose(&[0, 1, 3], 0, 1), "each dimension once"),
         (Kind::XNNStaticTranspose, || node::transpose(&[HUGE, 1, 0], 0, 1), "each dimension once"),

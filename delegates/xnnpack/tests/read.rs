@@ -61,7 +61,7 @@ fn known_networks_have_their_layers() {
         }
         seen += 1;
     }
-    assert!(seen > 0);
+    assert!(seen > 0, "the committed programs are missing");
 }
 
 #[test]
@@ -225,10 +225,20 @@ fn scales_of_groups_are_rounded_as_upstream_does_it() {
     assert_ne!(expected, dropped);
 }
 
+/// The exporter declares them, and what a transposition makes of them, as fp32.
 #[test]
 fn places_of_maxima_are_integers() {
-    let (_, made) = catalog::kinds().into_iter().find(|(kind, _)| *kind == Kind::XNNArgMaxPooling2d).unwrap();
+    let (_, mut made) =
+        catalog::kinds().into_iter().find(|(kind, _)| *kind == Kind::XNNArgMaxPooling2d).unwrap();
+    let moved = made.output(fp32(), &[1, 2, 2, 2]);
+    made.node(node::transpose(&[0, 3, 1, 2], 2, moved));
+    let sum = made.output(fp32(), &[1, 2, 2, 2]);
+    made.node(node::binary(Kind::XNNAdd, 1, 1, sum));
     let graph = made.read().unwrap();
-    let outputs = graph.nodes[0].outputs.iter().map(|id| graph.value(*id).element.datatype());
-    assert_eq!(outputs.collect::<Vec<_>>(), [Type::Float32, Type::Int32]);
+    invariants::check(&graph);
+    let types = graph.values.iter().map(|value| value.element.datatype());
+    assert_eq!(
+        types.collect::<Vec<_>>(),
+        [Type::Float32, Type::Float32, Type::Int32, Type::Int32, Type::Float32]
+    );
 }

@@ -74,17 +74,33 @@ impl Operands {
         for &output in &node.outputs {
             self.make(output)?;
         }
-        if let (Op::ArgMaxPool(_), Some(index)) = (&node.op, node.outputs.get(1)) {
-            // The exporter calls it fp32, kernels write integers.
-            if let Some(value) = self.values.values.get_mut(index.index())
-                && value.element.datatype() == Datatype::Float32
-            {
-                value.element = Element::Int32;
-            }
-        }
+        self.name_places(&node);
         types::check(&node, &self.values.values)?;
         self.nodes.push(node);
         Ok(())
+    }
+
+    /// The exporter calls places of maxima fp32, and what moves them as well, while kernels write integers: whatever node
+    /// makes such a value, it is int32.
+    fn name_places(&mut self, node: &Node) {
+        let datatype =
+            |id: &ValueId| self.values.values.get(id.index()).map(|value| value.element.datatype());
+        let moved = matches!(
+            node.op,
+            Op::Copy | Op::Reshape(_) | Op::Transpose(_) | Op::Slice { .. } | Op::Concatenate { .. }
+        );
+        let places = match node.op {
+            Op::ArgMaxPool(_) => node.outputs.get(1),
+            _ if moved && node.inputs.iter().all(|id| datatype(id) == Some(Datatype::Int32)) => {
+                node.outputs.first()
+            }
+            _ => None,
+        };
+        if let Some(value) = places.and_then(|id| self.values.values.get_mut(id.index()))
+            && value.element.datatype() == Datatype::Float32
+        {
+            value.element = Element::Int32;
+        }
     }
 
     /// The graph, if every output is made.
