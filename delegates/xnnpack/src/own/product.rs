@@ -1,0 +1,197 @@
+//! Fully connected nodes: products with constant weights.
+
+use super::convolution::activation;
+use super::slices::{Operand, constant, elements};
+use super::{is_float_with_constants, kernel, packed};
+use crate::cache::Session;
+use crate::graph::{Constant, Dims, Element, Graph, Node, Op, Role};
+use crate::threads::ProcessPool;
+use executorch_abi::error::ET_ERROR_INTERNAL;
+use executorch_abi::{Error, Result};
+use executorch_gemm::{Activation, Addend, Isa, Lhs, Matrix, MatrixMut, PackedB, Pool, Product, Rhs};
+use executorch_simd::convert;
+use half::bf16;
+use std::borrow::Cow;
+
+/// Whether [`FullyConnected`] does a node.
+pub fn can_run(graph: &Graph, node: &Node) -> bool {
+    node.op == Op::FullyConnected && is_float_with_constants(graph, node)
+}
+
+/// Whether [`HalfFullyConnected`] does a node.
+pub fn can_run_half(graph: &Graph, node: &Node) -> bool {
+    let kind = |v: &_| &graph.value(*v).element;
+    let constant = |v: &_| matches!(graph.value(*v).role, Role::Constant(_));
+    let float = |e: &Element| matches!(e, Element::BFloat16 | Element::Float32);
+    node.op == Op::FullyConnected
+        && node.inputs.iter().take(2).all(|v| matches!(kind(v), Element::BFloat16))
+        && node.inputs.iter().skip(1).all(constant)
+        && node.inputs.iter().skip(2).chain(&node.outputs).all(|v| float(kind(v)))
+}
+
+/// The weights of a fully connected node, and what it reads and writes.
+#[derive(Debug)]
+struct Layer {
+    weights: PackedB<f32>,
+    bias: Option<Vec<f32>>,
+    activation: Activation<f32>,
+    input: Operand,
+    output: Operand,
+    rows: usize,
+}
+
+impl Layer {
+    fn new(
+        graph: &Graph,
+        node: &Node,
+        session: &Session,
+        widen: fn(&Constant) -> Cow<'_, [f32]>,
+    ) -> Result<Self> {
+        let ([input, filter, rest @ ..], [output, ..]) = (&node.inputs[..], &node.outputs[..]) else {
+            return Err(super::no_kernel());
+        };
+        let &[first, second] = &graph.value(*filter).dims[..] else { return Err(super::no_kernel()) };
+        let (outs, ins) = if node.transposed_weight { (second, first) } else { (first, second) };
+        let filter = constant(graph, *filter)?;
+        let isa = Isa::active();
+        let length = PackedB::<f32>::packed_len([ins, outs], isa).map_err(kernel)?;
+        let bytes = packed(session, graph, node, "fully connected", length, |to| {
+            let filter = widen(filter);
+            let matrix = Matrix::row_major(&filter, first, second).map_err(kernel)?;
+            let matrix = if node.transposed_weight { matrix } else { matrix.transposed() };
+            let pool = ProcessPool { threads: crate::threads::count() };
+            PackedB::pack_into(&matrix, isa, &pool, to).map_err(kernel)
+        })?;
+        let bias = match rest.first() {
+            None => None,
+            Some(&id) => {
+                let bytes = constant(graph, id)?;
+                Some(match graph.value(id).element {
+                    Element::BFloat16 => widened(bytes).into_owned(),
+                    _ => elements::<f32>(bytes).into_owned(),
+                })
+            }
+        };
+        Ok(Self {
+            weights: PackedB::from_bytes([ins, outs], isa, bytes).map_err(kernel)?,
+            bias,
+            activation: activation(node),
+            input: Operand::new(*input),
+            output: Operand::new(*output),
+            rows: 0,
+        })
+    }
+
+    fn reshape(&mut self, shapes: &[Dims]) -> Result<()> {
+        self.input.reshape(shapes)?;
+        self.output.reshape(shapes)?;
+        let [ins, outs] = self.weights.shape();
+        self.rows = self.output.len() / outs.max(1);
+        if self.rows.checked_mul(ins) != Some(self.input.len()) || self.rows * outs != self.output.len() {
+            return Err(Error::new(ET_ERROR_INTERNAL, "input and output have different numbers of rows"));
+        }
+        Ok(())
+    }
+
+    fn product<'a>(&'a self, input: Matrix<'a, f32>) -> Product<'a, f32> {
+        let mut product = Product::new(Lhs::View(input), Rhs::Packed(&self.weights));
+        product.addend = self.bias.as_deref().map_or(Addend::None, Addend::Row);
+        product.activation = self.activation;
+        product
+    }
+
+    /// Scratch elements of the product.
+    fn scratch_len(&self, pool: &dyn Pool) -> Result<usize> {
+        // Only the sizes matter: one element, repeated, stands for all.
+        let input = Matrix::new(&[0.0], [self.rows, self.weights.shape()[0]], [0; 2]).map_err(kernel)?;
+        self.product(input).scratch_len(pool).map_err(kernel)
+    }
+
+    fn run(&self, input: &[f32], output: &mut [f32], pool: &dyn Pool, scratch: &mut [f32]) -> Result<()> {
+        let [ins, outs] = self.weights.shape();
+        let input = Matrix::row_major(input, self.rows, ins).map_err(kernel)?;
+        let output = MatrixMut::row_major(output, self.rows, outs).map_err(kernel)?;
+        self.product(input).run(pool, scratch, output).map_err(kernel)
+    }
+}
+
+/// A fully connected node of 32-bit floats.
+#[derive(Debug)]
+pub struct FullyConnected {
+    layer: Layer,
+}
+
+impl FullyConnected {
+    /// Packs the weights of a node for which [`can_run`] holds.
+    pub fn new(graph: &Graph, node: &Node, session: &Session) -> Result<Self> {
+        Ok(Self { layer: Layer::new(graph, node, session, elements)? })
+    }
+
+    /// Takes shapes, and tells how much scratch memory is needed.
+    pub fn reshape(&mut self, shapes: &[Dims], pool: &dyn Pool) -> Result<usize> {
+        self.layer.reshape(shapes)?;
+        self.layer.scratch_len(pool)
+    }
+
+    /// # Safety
+    /// As for [`super::Operation::run`].
+    pub unsafe fn run(&self, addresses: &[*mut u8], pool: &dyn Pool, scratch: &mut [f32]) -> Result<()> {
+        let layer = &self.layer;
+        // SAFETY: the caller's promise.
+        let (input, output) = unsafe { (layer.input.read(addresses)?, layer.output.write(addresses)?) };
+        layer.run(input, output, pool, scratch)
+    }
+}
+
+/// A fully connected node of bfloat16 input and weights. Products are summed in 32 bits, as the weights are packed.
+#[derive(Debug)]
+pub struct HalfFullyConnected {
+    layer: Layer,
+    /// The output is bfloat16 too.
+    narrows: bool,
+}
+
+impl HalfFullyConnected {
+    /// Packs the weights of a node for which [`can_run_half`] holds.
+    pub fn new(graph: &Graph, node: &Node, session: &Session) -> Result<Self> {
+        let layer = Layer::new(graph, node, session, widened)?;
+        let is_half = |v: &_| matches!(graph.value(*v).element, Element::BFloat16);
+        Ok(Self { layer, narrows: node.outputs.first().is_some_and(is_half) })
+    }
+
+    /// Takes shapes, and tells how much scratch memory is needed: the input in 32 bits, the output if it is to be
+    /// narrowed, and the product's own.
+    pub fn reshape(&mut self, shapes: &[Dims], pool: &dyn Pool) -> Result<usize> {
+        self.layer.reshape(shapes)?;
+        let output = if self.narrows { self.layer.output.len() } else { 0 };
+        let parts = [self.layer.input.len(), output, self.layer.scratch_len(pool)?];
+        let sum = parts.iter().try_fold(0_usize, |sum, &part| sum.checked_add(part));
+        sum.ok_or_else(|| Error::new(ET_ERROR_INTERNAL, "the scratch memory overflows"))
+    }
+
+    /// # Safety
+    /// As for [`super::Operation::run`].
+    pub unsafe fn run(&self, addresses: &[*mut u8], pool: &dyn Pool, scratch: &mut [f32]) -> Result<()> {
+        let short = || Error::new(ET_ERROR_INTERNAL, "the scratch memory is too short");
+        let layer = &self.layer;
+        let (wide, scratch) = scratch.split_at_mut_checked(layer.input.len()).ok_or_else(short)?;
+        // SAFETY: the caller's promise.
+        convert(unsafe { layer.input.read::<bf16>(addresses)? }, wide);
+        if !self.narrows {
+            // SAFETY: the caller's promise.
+            return layer.run(wide, unsafe { layer.output.write(addresses)? }, pool, scratch);
+        }
+        let (result, scratch) = scratch.split_at_mut_checked(layer.output.len()).ok_or_else(short)?;
+        layer.run(wide, result, pool, scratch)?;
+        // SAFETY: the caller's promise.
+        convert(result, unsafe { layer.output.write::<bf16>(addresses)? });
+        Ok(())
+    }
+}
+
+fn widened(constant: &Constant) -> Cow<'_, [f32]> {
+    let narrow = elements::<bf16>(constant);
+    let mut wide = vec![0.0; narrow.len()];
+    convert(&narrow, &mut wide);
+    Cow::Owned(wide)
+}

@@ -1,0 +1,74 @@
+//! The rule that says which executor runs a node.
+
+use super::Executor;
+use crate::graph::{Element, Graph, Node};
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Mode {
+    /// Whichever is faster.
+    #[default]
+    Auto,
+    /// The library wherever it can run a node.
+    Library,
+    /// Our own kernels wherever there is one.
+    Own,
+}
+
+impl Mode {
+    /// Every mode.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Library, Self::Own];
+
+    /// The mode of a name; the inverse of [`Mode::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
+    /// The name that stands for it in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Library => "library",
+            Self::Own => "own",
+        }
+    }
+}
+
+/// Everything that the rule depends on but the node.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Choice {
+    /// What the user asked for.
+    pub mode: Mode,
+}
+
+impl Choice {
+    /// Who runs a node.
+    pub fn executor(&self, graph: &Graph, node: &Node) -> Executor {
+        if !own_can_run(graph, node) {
+            return Executor::Library;
+        }
+        if !library_can_run(graph, node) {
+            return Executor::Own;
+        }
+        match self.mode {
+            Mode::Library => Executor::Library,
+            Mode::Own => Executor::Own,
+            Mode::Auto => faster(graph, node),
+        }
+    }
+}
+
+/// Whether our own kernels do a node.
+fn own_can_run(graph: &Graph, node: &Node) -> bool {
+    crate::own::can_run(graph, node)
+}
+
+/// Whether the library does a node, if our own kernels do: it lacks products of bfloat16.
+fn library_can_run(graph: &Graph, node: &Node) -> bool {
+    !node.inputs.iter().any(|&v| matches!(graph.value(v).element, Element::BFloat16))
+}
+
+/// Who is faster, if both can run a node.
+fn faster(_: &Graph, _: &Node) -> Executor {
+    Executor::Own
+}
