@@ -41,6 +41,19 @@ const MOBILENET_V3_SMALL: &[Layer] = &[
     (96, 576, 1, 1, 1, 7, 3),
     (576, 576, 576, 5, 1, 7, 2),
     (576, 96, 1, 1, 1, 7, 2),
+    // Squeeze and excitation, and the classifier.
+    (16, 8, 1, 1, 1, 1, 1),
+    (8, 16, 1, 1, 1, 1, 1),
+    (96, 24, 1, 1, 1, 1, 1),
+    (24, 96, 1, 1, 1, 1, 1),
+    (240, 64, 1, 1, 1, 1, 2),
+    (64, 240, 1, 1, 1, 1, 2),
+    (144, 40, 1, 1, 1, 1, 1),
+    (40, 144, 1, 1, 1, 1, 1),
+    (576, 144, 1, 1, 1, 1, 2),
+    (144, 576, 1, 1, 1, 1, 2),
+    (576, 1024, 1, 1, 1, 1, 1),
+    (1024, 1000, 1, 1, 1, 1, 1),
 ];
 const MOBILENET_V2: &[Layer] = &[
     (3, 32, 1, 3, 2, 224, 1),
@@ -142,9 +155,12 @@ impl Site {
     /// Runs the layer on what `from` holds. It has just been written, as by the layer before.
     fn run(&mut self, layout: Layout, pool: &dyn Pool, from: &mut [f32], to: &mut [f32]) {
         let (ic, oc, _, _, _, size, _) = self.layer;
-        for (i, value) in from[..ic * size * size].iter_mut().enumerate() {
-            *value = (i % 8) as f32 - 4.0;
-        }
+        let len = ic * size * size;
+        let place = std::sync::Mutex::new(from[..len].chunks_mut(len.div_ceil(pool.threads())));
+        pool.run(pool.threads(), &|_| {
+            let mine = place.lock().ok().and_then(|mut place| place.next());
+            mine.into_iter().flatten().enumerate().for_each(|(i, value)| *value = (i % 8) as f32 - 4.0);
+        });
         let input = Tensor4::dense(from, [1, ic, size, size], layout).expect("sized");
         let [oh, ow] = self.conv.params().out_size([size; 2]).expect("the layer fits");
         let mut output = Tensor4Mut::dense(to, [1, oc, oh, ow], layout).expect("sized");

@@ -144,7 +144,7 @@ impl<'a, T: Element> Product<'a, T> {
             Lhs::View(_) => a_scratch_len(kernels, m, k),
             Lhs::Packed(_) => 0,
         };
-        let slots = pool::useful_threads(pool, m * n * k);
+        let slots = pool::useful_threads(pool, pool::product_work(m, n, k));
         Ok(line::<T>() + b.next_multiple_of(line::<T>()) + slots * a.next_multiple_of(line::<T>()))
     }
 
@@ -230,7 +230,7 @@ impl<'a, T: Element> Product<'a, T> {
         out: &mut MatrixMut<'_, T>,
     ) -> bool {
         let (m, n, k) = (a.rows(), b.cols(), a.cols());
-        let tasks = match pool::useful_threads(pool, m * n * k) {
+        let tasks = match pool::useful_threads(pool, pool::product_work(m, n, k)) {
             1 => 1,
             threads => threads * TASKS_PER_THREAD,
         };
@@ -301,7 +301,7 @@ impl<'a, T: Element> Product<'a, T> {
     ) -> Result<()> {
         let [m, n, k] = [out.rows, out.cols, self.depth()];
         let nr = kernels.nr();
-        let threads = pool::useful_threads(pool, m * n * k);
+        let threads = pool::useful_threads(pool, pool::product_work(m, n, k));
         let start = align_offset(scratch);
         let scratch = &mut scratch[start..];
         let b_len = match self.b {
@@ -362,7 +362,7 @@ impl<'a, T: Element> Product<'a, T> {
         let a = Shareable(a);
         let (m_units, n_units) = (m.div_ceil(row_unit), n.div_ceil(nr));
         let [m_tasks, n_tasks] =
-            split(threads, [m_units, n_units], m * n * k, matches!(a.0, ASource::Pack(_)));
+            split(threads, [m_units, n_units], pool::product_work(m, n, k), matches!(a.0, ASource::Pack(_)));
         pool::run(pool, m_tasks * n_tasks, &|task| {
             let (a, b) = (&a, &b);
             let rows = pool::part(m_units, m_tasks, task % m_tasks);

@@ -37,6 +37,11 @@ pub(crate) const GRAIN_MACS: usize = 200_000;
 /// More tasks than threads, so that a thread that the system took away does not stall the rest.
 pub(crate) const TASKS_PER_THREAD: usize = 3;
 
+/// The work of a product, in multiply-adds: of few rows, it is the reading of B that takes the time.
+pub(crate) fn product_work(m: usize, n: usize, k: usize) -> usize {
+    m.max(8).saturating_mul(n).saturating_mul(k)
+}
+
 /// Threads worth using for `work` multiply-adds.
 pub(crate) fn useful_threads(pool: &dyn Pool, work: usize) -> usize {
     (work / GRAIN_MACS).clamp(1, pool.threads().clamp(1, Slots::<f32>::MAX))

@@ -19,8 +19,6 @@ use std::ops::Range;
 const STAGE: usize = 64 * 1024;
 /// Elements of patches between two panels of weights, when nothing is copied.
 const BLOCK: usize = 16 * 1024;
-/// Elements of weights that the threads had better divide among them than read all of.
-const LARGE_WEIGHTS: usize = 256 * 1024;
 
 /// Weights are packed, group after group, as `[K, OC]` with `K = (y, x, channel)`.
 #[derive(Clone, Copy)]
@@ -78,10 +76,17 @@ impl InPlace {
         Ok((packing.layout == Layout::ChannelsLast).then_some(Self { kernels, group }))
     }
 
-    fn cut(&self, p: &ConvParams, images: usize, [oh, ow]: [usize; 2], pool: &dyn Pool) -> Result<Cut> {
+    fn cut(
+        &self,
+        p: &ConvParams,
+        images: usize,
+        input: [usize; 2],
+        [oh, ow]: [usize; 2],
+        pool: &dyn Pool,
+    ) -> Result<Cut> {
         let (depth, outs) = (p.depth()?, p.out_group());
         let pixels = product("convolution output", &[oh, ow])?;
-        let macs = pixels.saturating_mul(depth).saturating_mul(outs);
+        let macs = pool::product_work(pixels, outs, depth);
         let units = images.saturating_mul(p.groups).max(1);
         let threads = pool::useful_threads(pool, macs.saturating_mul(units));
         let panels = outs.div_ceil(self.kernels.nr());
@@ -89,8 +94,15 @@ impl InPlace {
         if threads > 1 {
             let want = (threads * TASKS_PER_THREAD).div_ceil(units);
             let want = want.min(macs / (pool::GRAIN_MACS / 2)).max(1);
-            if depth.saturating_mul(outs) > LARGE_WEIGHTS && panels >= 2 * threads {
+            // Threads that share the channels read all of the input, others all of the weights.
+            let image = [p.in_group(), input[0], input[1]];
+            let image = image.iter().fold(2usize, |acc, &size| acc.saturating_mul(size));
+            if depth.saturating_mul(outs) > image && panels >= 2 * threads {
                 channel_tasks = want.min(panels);
+                // A few panels do not divide well.
+                if panels % threads != 0 && panels < 4 * threads {
+                    pixel_tasks = threads.min(pixels.div_ceil(self.kernels.mr_direct));
+                }
             } else {
                 pixel_tasks = want.min(oh.max(pixels.div_ceil(4 * self.kernels.mr_direct))).max(1);
                 channel_tasks = threads.div_ceil(units.saturating_mul(pixel_tasks)).min(panels).max(1);
@@ -159,13 +171,13 @@ impl Algorithm for InPlace {
         input: [usize; 2],
         pool: &dyn Pool,
     ) -> Result<usize> {
-        let cut = self.cut(p, images, p.out_size(input)?, pool)?;
+        let cut = self.cut(p, images, input, p.out_size(input)?, pool)?;
         Ok(product("convolution scratch", &[cut.threads, cut.each])? + line::<f32>())
     }
 
     fn run(&self, call: &Call<'_>, pool: &dyn Pool, scratch: &mut [f32]) -> Result<()> {
         let p = call.p;
-        let cut = self.cut(p, call.images, call.out_size, pool)?;
+        let cut = self.cut(p, call.images, call.size, call.out_size, pool)?;
         let start = align_offset(scratch);
         let slots = Slots::new(&mut scratch[start..], cut.threads, cut.each);
         let [_, channel, y, x] = call.in_strides;
@@ -189,9 +201,9 @@ impl Algorithm for InPlace {
                     cut: &cut,
                     image: unit / p.groups,
                     group: unit % p.groups,
-                    panels: pool::part(panels, cut.channel_tasks, part % cut.channel_tasks),
+                    panels: pool::part(panels, cut.channel_tasks, part / cut.pixel_tasks),
                 };
-                let pixels = part / cut.channel_tasks;
+                let pixels = part % cut.pixel_tasks;
                 // SAFETY: the call is checked; parts are disjoint; the slot holds what `cut` asked for.
                 unsafe {
                     if lies {

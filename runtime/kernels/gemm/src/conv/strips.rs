@@ -28,13 +28,17 @@ impl std::fmt::Debug for Strips {
     }
 }
 
-/// How the work is cut.
+/// How the work on one image is cut.
 struct Cut {
     /// Channels of a block, and blocks.
     channels: usize,
     blocks: usize,
     threads: usize,
-    tasks: usize,
+    /// Parts that rows and blocks are cut into.
+    row_parts: usize,
+    block_parts: usize,
+    /// Whether neighbouring tasks have the same rows, else the same blocks.
+    rows_first: bool,
     /// Scratch of a task.
     each: usize,
 }
@@ -52,7 +56,7 @@ impl Strips {
         &self,
         p: &ConvParams,
         images: usize,
-        [_, w]: [usize; 2],
+        [h, w]: [usize; 2],
         [oh, ow]: [usize; 2],
         pool: &dyn Pool,
     ) -> Result<Cut> {
@@ -67,10 +71,14 @@ impl Strips {
         let blocks = (p.in_channels / channels).max(1);
         let channels = p.in_channels.div_ceil(blocks).next_multiple_of(unit);
         let blocks = p.in_channels.div_ceil(channels);
-        let units = images.saturating_mul(blocks).saturating_mul(oh);
-        let tasks = if threads == 1 { 1 } else { (threads * TASKS_PER_THREAD).min(units) };
+        // A thread finds its input in its own cache if it has the rows, or the channels, that it had in
+        // the product before: that one is cut by rows if the image is large, else by channels.
+        let rows_first = p.in_channels <= 2 * h.saturating_mul(w);
+        let tasks = if threads == 1 { 1 } else { (threads * TASKS_PER_THREAD).div_ceil(images.max(1)) };
+        let block_parts = blocks.min(if rows_first { tasks.min(TASKS_PER_THREAD) } else { tasks });
+        let row_parts = (tasks / block_parts.max(1)).clamp(1, oh.max(1));
         let each = product("depthwise scratch", &[kh, w, p.in_channels])?;
-        Ok(Cut { channels, blocks, threads, tasks, each })
+        Ok(Cut { channels, blocks, threads, row_parts, block_parts, rows_first, each })
     }
 }
 
@@ -104,16 +112,27 @@ impl Algorithm for Strips {
         let cut = self.cut(p, call.images, call.size, call.out_size, pool)?;
         let slots = Slots::new(scratch, cut.threads, cut.each);
         let oh = call.out_size[0];
-        let units = call.images * cut.blocks * oh;
-        pool::run(pool, cut.tasks, &|task| {
+        let parts = cut.row_parts * cut.block_parts;
+        let units = call.images * parts;
+        let tasks = if cut.threads == 1 { 1 } else { units };
+        pool::run(pool, tasks, &|task| {
             let mut slot = slots.take();
-            for unit in pool::part(units, cut.tasks, task) {
-                let (block, row) = (unit / oh, unit % oh);
-                let (image, block) = (block / cut.blocks, block % cut.blocks);
-                let first = block * cut.channels;
-                let channels = first..(first + cut.channels).min(p.in_channels);
-                // SAFETY: the call is checked, this row is this task's, the slot has what `cut` says.
-                unsafe { self.row(call, image, channels, row, slot.get()) };
+            for unit in pool::part(units, tasks, task) {
+                let (image, part) = (unit / parts, unit % parts);
+                let (row, block) = if cut.rows_first {
+                    (part / cut.block_parts, part % cut.block_parts)
+                } else {
+                    (part % cut.row_parts, part / cut.row_parts)
+                };
+                for block in pool::part(cut.blocks, cut.block_parts, block) {
+                    let first = block * cut.channels;
+                    let channels = first..(first + cut.channels).min(p.in_channels);
+                    for row in pool::part(oh, cut.row_parts, row) {
+                        // SAFETY: the call is checked, this row of these channels is this task's, and
+                        // the slot has what `cut` says.
+                        unsafe { self.row(call, image, channels.clone(), row, slot.get()) };
+                    }
+                }
             }
         });
         Ok(())
