@@ -25,11 +25,17 @@ pub fn write(folder: &Path, zig: &Path, target: Target) -> Result<Wrappers> {
     };
     let zig = quoted(zig);
     Ok(Wrappers {
-        cc: script("cc", compiler(&zig, "cc", target))?,
-        cxx: script("c++", compiler(&zig, "c++", target))?,
+        cc: script("cc", compile_only(compiler(&zig, "cc", target)))?,
+        cxx: script("c++", compile_only(compiler(&zig, "c++", target)))?,
         ar: script("ar", format!("#!/bin/sh\nexec {zig} ar \"$@\"\n"))?,
         ranlib: script("ranlib", format!("#!/bin/sh\nexec {zig} ranlib \"$@\"\n"))?,
     })
+}
+
+/// The script of a compiler that does not link. cmake's first probe, which would link a program, then fails at once,
+/// and the next one only compiles. zig would compile C and C++ libraries first, for minutes, that nothing here needs.
+fn compile_only(script: String) -> String {
+    script.replacen('\n', "\ncase \" $* \" in *' -c '*|*' -E '*|*' --version '*) ;; *) exit 1 ;; esac\n", 1)
 }
 
 /// A compiler's script. zig takes `-march` for the name of a processor, so the architecture that XNNPACK asks for
@@ -83,11 +89,22 @@ mod tests {
     }
 
     #[test]
+    fn programs_are_not_linked() {
+        let dir = tempfile::tempdir().unwrap();
+        let wrappers = write(dir.path(), Path::new("echo"), Target::X86_64).unwrap();
+        for (program, tool) in [(&wrappers.cc, "cc"), (&wrappers.cxx, "c++")] {
+            assert!(output(Command::new(program).args(["-O2", "x.cc"])).is_err());
+            let text = output(Command::new(program).args(["-c", "x.cc"])).unwrap();
+            assert_eq!(text, format!("{tool} -target x86_64-linux-gnu.2.28 -c x.cc\n"));
+        }
+    }
+
+    #[test]
     fn arm_architectures_are_translated() {
-        let arguments = ["-march=armv8.2-a+dotprod+fp16", "-DX=\"a b\"", "-march=armv8.2-a+sve+sve2"];
+        let arguments = ["-march=armv8.2-a+dotprod+fp16", "-c", "-march=armv8.2-a+sve+sve2"];
         assert_eq!(
             seen(Target::Aarch64, &arguments)[3..],
-            ["-mcpu=generic+v8_2a+dotprod+fullfp16", "-DX=\"a b\"", "-mcpu=generic+v8_2a+sve+sve2"]
+            ["-mcpu=generic+v8_2a+dotprod+fullfp16", "-c", "-mcpu=generic+v8_2a+sve+sve2"]
         );
     }
 }
