@@ -39,7 +39,8 @@ fn compile_only(script: String) -> String {
 }
 
 /// A compiler's script. zig takes `-march` for the name of a processor, so the architecture that XNNPACK asks for
-/// is written as the plain processor with zig's names of the extensions.
+/// is written as the plain processor with zig's names of the extensions; and handed to the assembler as it is, which
+/// zig tells nothing of the processor.
 pub fn compiler(zig: &str, tool: &str, target: Target) -> String {
     let translate = match target {
         Target::X86_64 => "",
@@ -49,7 +50,10 @@ pub fn compiler(zig: &str, tool: &str, target: Target) -> String {
              \x20 case $argument in\n\
              \x20   -march=armv8.2-a*)\n\
              \x20     extensions=$(printf %s \"${argument#-march=armv8.2-a}\" | sed s/+fp16/+fullfp16/)\n\
-             \x20     argument=-mcpu=generic+v8_2a$extensions\n\
+             \x20     case \"$* \" in\n\
+             \x20       *'.S '*) argument=-Wa,$argument ;;\n\
+             \x20       *) argument=-mcpu=generic+v8_2a$extensions ;;\n\
+             \x20     esac\n\
              \x20     ;;\n\
              \x20 esac\n\
              \x20 set -- \"$@\" \"$argument\"\n\
@@ -100,11 +104,15 @@ mod tests {
     }
 
     #[test]
-    fn arm_architectures_are_translated() {
+    fn arm_architectures_are_translated_but_for_the_assembler() {
         let arguments = ["-march=armv8.2-a+dotprod+fp16", "-c", "-march=armv8.2-a+sve+sve2"];
         assert_eq!(
             seen(Target::Aarch64, &arguments)[3..],
             ["-mcpu=generic+v8_2a+dotprod+fullfp16", "-c", "-mcpu=generic+v8_2a+sve+sve2"]
+        );
+        assert_eq!(
+            seen(Target::Aarch64, &["-march=armv8.2-a+fp16", "-c", "x.S"])[3..],
+            ["-Wa,-march=armv8.2-a+fp16", "-c", "x.S"]
         );
     }
 }
