@@ -2,10 +2,10 @@
 //!
 //! | for | use |
 //! |---|---|
-//! | `C = act(alpha·A·B + beta·D)` in `f32`, `f64` | [`Product`], operands [`PackedA`] / [`PackedB`] packed once if constant |
+//! | `C = act(alpha·A·B + beta·D + R)` in `f32`, `f64` | [`Product`], operands [`PackedA`] / [`PackedB`] packed once if constant |
 //! | a batch of such products | [`batched`] |
 //! | products of `f16`, `bf16`, integers | [`general_product`] |
-//! | convolution in `f32`, weights packed once | [`conv::PackedConv`] |
+//! | convolution in `f32`, weights packed once, a residual and an activation with it | [`conv::PackedConv`] |
 //! | transposed convolution in `f32` | [`conv::PackedConvTransposed`] |
 //! | both, any number type and any strides | [`conv::general_conv`], [`conv::general_conv_transposed`] |
 //!
@@ -18,11 +18,11 @@
 //! when that changes. Sizes, strides and slices are checked by safe entry points that return an
 //! [`Error`]; on an error nothing has been written.
 //!
-//! Data flows one way: views ([`Matrix`], [`conv::Tensor4`]) → packing (`pack`, `conv::stage`) → blocks
-//! (`block`) → micro-kernels (`micro`), which are written once over the vectors of `simd` and bound to
-//! an instruction set ([`Isa`]) in `isa` only. A new instruction set is a file in `simd` and two lines
-//! in `isa`. The process uses the fastest one it finds; `ET_CPU_ISA=avx512|avx2|neon|scalar` asks for
-//! another.
+//! Data flows one way: views ([`Matrix`], [`conv::Tensor4`]) → packing (`pack`, `conv::stage`; images with
+//! channels last are read where they lie) → blocks (`block`) → micro-kernels (`micro`), which are written
+//! once over the vectors of `simd` and bound to an instruction set ([`Isa`]) in `isa` only. A new
+//! instruction set is a file in `simd` and two lines in `isa`. The process uses the fastest one it finds;
+//! `ET_CPU_ISA=avx512|avx2|neon|scalar` asks for another.
 
 mod batch;
 mod block;

@@ -200,6 +200,10 @@ fn bad_convolutions_are_refused() {
     let mut last = Tensor4Mut::dense(&mut out, [1, 4, 3, 3], Layout::ChannelsLast).unwrap();
     let mut scratch = vec![0.0; conv.scratch_len([1, 4, 5, 5], &Serial).unwrap()];
     assert!(conv.run(&Serial, &mut scratch, &input, &mut last, Activation::None).is_err());
+    let less = scratch.len() - 1;
+    let mut first = Tensor4Mut::dense(&mut out, [1, 4, 3, 3], layout).unwrap();
+    assert!(conv.run(&Serial, &mut scratch[..less], &input, &mut first, Activation::None).is_err());
+    assert!(conv.run(&Serial, &mut scratch, &input, &mut first, Activation::None).is_ok());
     // A residual is for channels last, and has the output's sizes and contiguous channels.
     let residual = |sizes, layout| {
         let conv = PackedConv::new(p, layout, &weight, strides, None).unwrap();

@@ -1,8 +1,9 @@
 //! What every algorithm shares: the description of one call.
 
 use super::{ConvParams, Weight};
-use crate::error::Result;
+use crate::error::{Error, Result, product};
 use crate::micro::Post;
+use crate::pack::line;
 use crate::pool::{Pool, Shared};
 
 /// One call, all of it checked: tensors hold their elements, outputs do not overlap and are in the
@@ -36,6 +37,25 @@ pub(super) trait Algorithm {
     fn scratch_len(&self, p: &ConvParams, images: usize, input: [usize; 2], pool: &dyn Pool)
     -> Result<usize>;
 
-    /// Computes all outputs, with [`Algorithm::scratch_len`] elements of scratch.
+    /// Computes all outputs. Fails, having written nothing, if `scratch` is shorter than
+    /// [`Algorithm::scratch_len`].
     fn run(&self, call: &Call<'_>, pool: &dyn Pool, scratch: &mut [f32]) -> Result<()>;
+}
+
+/// Elements of scratch for `each` on every thread, and to start on a line.
+pub(super) fn total_scratch(threads: usize, each: usize) -> Result<usize> {
+    let all = product("convolution scratch", &[threads, each])?;
+    all.checked_add(line::<f32>()).ok_or_else(|| Error::new("convolution: scratch overflows"))
+}
+
+/// Fails if there is less scratch than that.
+pub(super) fn check_scratch(scratch: &[f32], threads: usize, each: usize) -> Result<()> {
+    let need = total_scratch(threads, each)?;
+    if scratch.len() < need {
+        return Err(Error::new(format!(
+            "convolution: {need} elements of scratch are needed, got {}",
+            scratch.len()
+        )));
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@
 //! where the image is padded (or its channels are not contiguous) it is first copied, some rows at a
 //! time, with its zeros.
 
-use super::call::{Algorithm, Call};
+use super::call::{Algorithm, Call, check_scratch, total_scratch};
 use super::stage::Source;
 use super::{ConvPacking, ConvParams, Layout, Weight};
 use crate::error::{Error, Result, product};
@@ -172,12 +172,13 @@ impl Algorithm for InPlace {
         pool: &dyn Pool,
     ) -> Result<usize> {
         let cut = self.cut(p, images, input, p.out_size(input)?, pool)?;
-        Ok(product("convolution scratch", &[cut.threads, cut.each])? + line::<f32>())
+        total_scratch(cut.threads, cut.each)
     }
 
     fn run(&self, call: &Call<'_>, pool: &dyn Pool, scratch: &mut [f32]) -> Result<()> {
         let p = call.p;
         let cut = self.cut(p, call.images, call.size, call.out_size, pool)?;
+        check_scratch(scratch, cut.threads, cut.each)?;
         let start = align_offset(scratch);
         let slots = Slots::new(&mut scratch[start..], cut.threads, cut.each);
         let [_, channel, y, x] = call.in_strides;

@@ -1,7 +1,7 @@
 //! Convolution with channels first: a product of packed weights with patches that are gathered block by
 //! block.
 
-use super::call::{Algorithm, Call};
+use super::call::{Algorithm, Call, check_scratch, total_scratch};
 use super::stage::Source;
 use super::{ConvPacking, ConvParams, Layout, Weight};
 use crate::block::{ASource, BSource, Block};
@@ -104,12 +104,13 @@ impl Algorithm for Patches {
         pool: &dyn Pool,
     ) -> Result<usize> {
         let cut = self.cut(p, images, p.out_size(input)?, pool)?;
-        Ok(product("convolution scratch", &[cut.threads, cut.each])? + line::<f32>())
+        total_scratch(cut.threads, cut.each)
     }
 
     fn run(&self, call: &Call<'_>, pool: &dyn Pool, scratch: &mut [f32]) -> Result<()> {
         let p = call.p;
         let cut = self.cut(p, call.images, call.out_size, pool)?;
+        check_scratch(scratch, cut.threads, cut.each)?;
         let start = align_offset(scratch);
         let slots = Slots::new(&mut scratch[start..], cut.threads, cut.each);
         let [oh, ow] = call.out_size;

@@ -5,7 +5,7 @@
 //! planes every tap is at a constant distance, so all outputs of a row (or, for narrow images, of the
 //! whole channel at once) are plain sums of shifted vectors.
 
-use super::call::{Algorithm, Call};
+use super::call::{Algorithm, Call, check_scratch, total_scratch};
 use super::stage::copy;
 use super::{ConvPacking, ConvParams, Layout, Weight};
 use crate::error::{Error, Result, product};
@@ -97,12 +97,13 @@ impl Algorithm for Planes {
         pool: &dyn Pool,
     ) -> Result<usize> {
         let (threads, each) = self.cut(p, images, p.out_size(input)?, pool)?;
-        product("depthwise scratch", &[threads, each])
+        total_scratch(threads, each)
     }
 
     fn run(&self, call: &Call<'_>, pool: &dyn Pool, scratch: &mut [f32]) -> Result<()> {
         let p = call.p;
         let (threads, each) = self.cut(p, call.images, call.out_size, pool)?;
+        check_scratch(scratch, threads, each)?;
         let slots = Slots::new(scratch, threads, each);
         let planes = Stage::new(p, call.out_size)?;
         let units = call.images * p.in_channels;

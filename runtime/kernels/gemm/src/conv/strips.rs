@@ -3,13 +3,13 @@
 //! The image is read where it lies, and never padded: taps outside of it are left out. So strips are of
 //! pixels that see the same taps: many inside of a row, single ones at its ends.
 
-use super::call::{Algorithm, Call};
+use super::call::{Algorithm, Call, check_scratch, total_scratch};
 use super::stage::Source;
 use super::{ConvPacking, ConvParams, Layout, Weight};
 use crate::error::{Result, product};
 use crate::isa::{Element, Kernels};
 use crate::micro::Strip;
-use crate::pack::{line, panel_rows};
+use crate::pack::panel_rows;
 use crate::pool::{self, Pool, Slots, TASKS_PER_THREAD};
 use std::ops::Range;
 
@@ -77,7 +77,7 @@ impl Strips {
         let tasks = if threads == 1 { 1 } else { (threads * TASKS_PER_THREAD).div_ceil(images.max(1)) };
         let block_parts = blocks.min(if rows_first { tasks.min(TASKS_PER_THREAD) } else { tasks });
         let row_parts = (tasks / block_parts.max(1)).clamp(1, oh.max(1));
-        let each = product("depthwise scratch", &[kh, w, p.in_channels])?;
+        let each = product("depthwise scratch", &[kh, w, channels])?;
         Ok(Cut { channels, blocks, threads, row_parts, block_parts, rows_first, each })
     }
 }
@@ -104,12 +104,13 @@ impl Algorithm for Strips {
         pool: &dyn Pool,
     ) -> Result<usize> {
         let cut = self.cut(p, images, input, p.out_size(input)?, pool)?;
-        Ok(product("depthwise scratch", &[cut.threads, cut.each])? + line::<f32>())
+        total_scratch(cut.threads, cut.each)
     }
 
     fn run(&self, call: &Call<'_>, pool: &dyn Pool, scratch: &mut [f32]) -> Result<()> {
         let p = call.p;
         let cut = self.cut(p, call.images, call.size, call.out_size, pool)?;
+        check_scratch(scratch, cut.threads, cut.each)?;
         let slots = Slots::new(scratch, cut.threads, cut.each);
         let oh = call.out_size[0];
         let parts = cut.row_parts * cut.block_parts;
