@@ -1,6 +1,7 @@
 //! The delegate that the runtime calls.
 
 use crate::cache::{Kept, SAVE_OPTION, Session, save_all};
+use crate::describe::describe;
 use crate::graph::{Constant, Graph};
 use crate::instance::{self, Instance};
 use crate::library::{self, Workspace};
@@ -72,6 +73,25 @@ impl Delegate for Xnnpack {
         handle.instance.execute(arguments, context.tracer())
     }
 
+    fn describe(
+        &self,
+        context: &InitContext<'_>,
+        payload: Payload<'_>,
+        _: CompileSpecs<'_>,
+    ) -> Result<Description> {
+        let settings = self.settings().with(context.options())?;
+        let graph = read(context, payload)?;
+        let plan = Plan::new(&graph, &Choice { mode: settings.mode() });
+        // What no output depends on is run by nobody.
+        let mut executors = vec![""; graph.nodes.len()];
+        for segment in &plan.segments {
+            for &node in &segment.nodes {
+                executors[node] = segment.executor.name();
+            }
+        }
+        Ok(describe(&graph, |node| executors[node].into()))
+    }
+
     fn set_options(&self, options: Options<'_>) -> Result<()> {
         let mut settings = self.settings();
         *settings = settings.with(options)?;
@@ -111,7 +131,8 @@ impl AsRef<[u8]> for Extended {
 /// Takes the lifetime off a buffer, so that a graph can hold it.
 fn extend<'m>(buffer: Buffer<'m>) -> payload::Owner {
     // SAFETY: only the lifetime changes. The result goes into a graph, the graph into an instance, and that into a
-    // handle, which is dropped before `'m` ends. None of them gives an owner away.
+    // handle, which is dropped before `'m` ends; or the graph is dropped once it is described. None of them gives an
+    // owner away.
     Arc::new(Extended(unsafe { std::mem::transmute::<Buffer<'m>, Buffer<'static>>(buffer) }))
 }
 

@@ -8,6 +8,7 @@ mod arena;
 mod arguments;
 pub mod cache;
 pub mod delegate;
+pub mod describe;
 pub mod graph;
 pub mod instance;
 mod kind;
