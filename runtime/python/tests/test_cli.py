@@ -69,13 +69,24 @@ def test_inspect_for_people(add_path):
 
 
 def test_inspect_explains_a_missing_backend():
-    info = json.loads(run("inspect", CORE_PROGRAMS / "add_xnnpack.pte", "--json"))
+    program = PROGRAMS.with_name("delegates") / "delegate.pte"
+    info = json.loads(run("inspect", program, "--json"))
     assert not info["can_run_here"]
     (problem,) = info["problems"]
-    assert "XnnpackBackend" in problem["what"] and problem["fix"]
+    assert "DemoBackend" in problem["what"] and problem["fix"]
     (delegate,) = info["methods"][0]["delegates"]
     assert delegate["payload_bytes"] > 0 and delegate["calls"] == 1 and not delegate["registered"]
-    assert "can run here: no" in run("inspect", CORE_PROGRAMS / "add_xnnpack.pte")
+    assert "can run here: no" in run("inspect", program)
+
+
+def test_inspect_shows_the_nodes_of_an_xnnpack_delegate():
+    program = CORE_PROGRAMS / "add_xnnpack.pte"
+    info = json.loads(run("inspect", program, "--json"))
+    assert info["can_run_here"]
+    (delegate,) = info["methods"][0]["delegates"]
+    (node,) = delegate["graph"]["nodes"]
+    assert delegate["registered"] and node["name"] == "Add" and node["executor"]
+    assert "Add" in run("inspect", program, "--nodes")
 
 
 def test_inspect_explains_missing_external_data():

@@ -129,8 +129,8 @@ method = runtime.load_program(suite.program).load_method("forward")
 for case in suite.cases:
     for value, found in zip(case["expected"], method.execute([suite.given(v) for v in case["inputs"]])):
         suite.check(value, found, case)
-(name,) = runtime.backend_registry.registered_backend_names
-print(name, runtime.backend_registry.is_available(name))
+assert set(runtime.backend_registry.registered_backend_names) == {{"DemoBackend", "XnnpackBackend"}}
+print("DemoBackend", runtime.backend_registry.is_available("DemoBackend"))
 """
     return python(code, PYTHONPATH=os.pathsep.join([path, str(Path(__file__).parent)]))
 

@@ -21,7 +21,8 @@ def test_the_runtime_is_one(runtime):
 def test_operators_and_backends_are_listed(runtime):
     assert "aten::add.out" in runtime.operator_registry.operator_names
     assert isinstance(runtime.operator_registry.operator_names, set)
-    assert isinstance(runtime.backend_registry.registered_backend_names, list)
+    assert runtime.backend_registry.registered_backend_names.count("XnnpackBackend") == 1
+    assert runtime.backend_registry.is_available("XnnpackBackend")
     assert not runtime.backend_registry.is_available("NoSuchBackend")
     assert et.registration_errors() == []
 
