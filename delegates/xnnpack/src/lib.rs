@@ -16,6 +16,7 @@ pub mod library;
 mod names;
 pub mod options;
 pub mod own;
+mod pages;
 pub mod payload;
 pub mod plan;
 mod profile;

@@ -43,6 +43,11 @@ impl Constants {
         all
     }
 
+    /// Bytes of all constants.
+    pub fn size(&self) -> usize {
+        self.known.iter().map(|known| known.constant.bytes().len()).fold(0, usize::saturating_add)
+    }
+
     /// Adds to `fields` what stands for a constant as long as this process lives.
     pub fn write_identity(&self, fields: &mut Fields, constant: &Constant) {
         match self.known(constant) {

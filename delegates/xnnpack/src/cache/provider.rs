@@ -146,8 +146,9 @@ impl State {
     }
 
     fn reserve_space(&mut self, size: usize) -> *mut u8 {
-        let Some(mut room) = Room::new(size) else { return std::ptr::null_mut() };
-        let address = room.bytes_mut().as_mut_ptr();
+        let room = self.session.as_ref().and_then(|session| session.room(size));
+        let Some(room) = room else { return std::ptr::null_mut() };
+        let address = room.start();
         self.rooms.push(room);
         address
     }
@@ -156,7 +157,7 @@ impl State {
         if address == 0 {
             return self.places.get(&asked).copied().unwrap_or(NOWHERE);
         }
-        let Some(index) = self.rooms.iter().position(|room| room.address() == address) else {
+        let Some(index) = self.rooms.iter().position(|room| room.start().addr() == address) else {
             return NOWHERE;
         };
         let packed = self.rooms.swap_remove(index).into_packed();

@@ -4,7 +4,7 @@ use super::constants::Constants;
 use super::digest::{Digest, Fields};
 use super::disk::{Folder, Pack};
 use super::machine;
-use super::memory::{Packed, Room};
+use super::memory::{Packed, Room, Supply};
 use super::recipe::{Key, write_graph};
 use super::saving::{Kept, Unsaved};
 use super::settings::Settings;
@@ -25,6 +25,7 @@ pub struct Session {
     /// Nothing if nothing is to be shared.
     table: Option<&'static Table>,
     constants: Constants,
+    supply: Supply,
     disk: Option<Disk>,
 }
 
@@ -81,7 +82,9 @@ impl Session {
             write_graph(&mut fields, graph);
             Disk { folder, fields, found: OnceLock::new(), used: Mutex::default() }
         });
-        Self { table: settings.enabled.then_some(table), constants: Constants::new(graph), disk }
+        let constants = Constants::new(graph);
+        let supply = Supply::new(constants.size());
+        Self { table: settings.enabled.then_some(table), constants, supply, disk }
     }
 
     /// The weights of a key: `len` bytes. If they are nowhere, `pack` fills zeroed memory with them; meanwhile others
@@ -100,7 +103,7 @@ impl Session {
             Lookup::Packed(_) => None,
             Lookup::Nothing(claim) => claim,
         };
-        let mut room = Room::new(len).ok_or_else(|| {
+        let mut room = self.room(len).ok_or_else(|| {
             Error::new(
                 ET_ERROR_MEMORY_ALLOCATION_FAILED,
                 format!("there is no memory for {len} bytes of packed weights"),
@@ -131,6 +134,11 @@ impl Session {
         }
         let entries = (!is_whole).then_some(entries);
         Unsaved { folder: disk.folder.clone(), graph: *graph, entries, reference: *reference }.save_or_keep()
+    }
+
+    /// Room to pack into, or nothing if there is no memory.
+    pub(super) fn room(&self, len: usize) -> Option<Room> {
+        self.supply.room(len)
     }
 
     pub(super) fn names(&self, key: &Key) -> Names {

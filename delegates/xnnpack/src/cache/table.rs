@@ -85,7 +85,7 @@ impl Drop for Claim<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::Room;
+    use super::super::memory::Supply;
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn packed(fill: u8) -> Arc<Packed> {
-        let mut room = Room::new(100).unwrap();
+        let mut room = Supply::new(0).room(100).unwrap();
         room.bytes_mut().fill(fill);
         Arc::new(room.into_packed())
     }

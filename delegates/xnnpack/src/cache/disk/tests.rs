@@ -1,7 +1,7 @@
 //! Files as others may leave them.
 
 use super::super::digest::Digest;
-use super::super::memory::{Packed, Room};
+use super::super::memory::{Packed, Supply};
 use super::folder::{Folder, PACK, TEMPORARY};
 use super::format;
 use std::fs;
@@ -15,7 +15,7 @@ fn key(name: &str) -> Digest {
 }
 
 fn packed(len: usize, seed: usize) -> Packed {
-    let mut room = Room::new(len).unwrap();
+    let mut room = Supply::new(0).room(len).unwrap();
     room.bytes_mut().iter_mut().enumerate().for_each(|(i, b)| *b = (((i + 1) * (seed + 7)) >> 3) as u8);
     room.into_packed()
 }
