@@ -1,4 +1,4 @@
-//! Large pieces of zeroed memory from the system.
+//! Zeroed memory from the system.
 //!
 //! Memory costs most when it is touched first: a fault for each page. Large pieces lie in huge pages where the system has
 //! them, which takes a fault for each 2 MiB.
