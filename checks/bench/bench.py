@@ -117,7 +117,8 @@ def report(options: argparse.Namespace, rows: dict[str, list[Any]], modules: lis
         lines += ["", f"{about} The cache folder is `{starts.CACHE}`'s.", "", *starts.table(rows["starts"])]
     if rows["together"]:
         about = "Calls a second of one process in which as many threads each run a module of their own, all on one pool."
-        lines += ["", f"{about} Above 1 is faster.", "", *together.table(rows["together"], modules)]
+        note = "Upstream's Python module holds the interpreter's lock during a call, beside its own lock over XNNPACK."
+        lines += ["", f"{about} {note} Above 1 is faster.", "", *together.table(rows["together"], modules)]
     return lines
 
 
