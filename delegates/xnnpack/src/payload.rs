@@ -67,8 +67,8 @@ fn graph(
     }
     let constants = Constants::new(root, structure, blob, regions, named)?;
     let values = values::read(values, arguments, constants, structure.size())?;
-    let graph = nodes::read(nodes, values, structure.size())?;
-    shape::check_declared(&graph)?;
+    let mut graph = nodes::read(nodes, values, structure.size())?;
+    shape::settle_declared(&mut graph)?;
     Ok(graph)
 }
 

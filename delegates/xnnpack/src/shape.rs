@@ -83,29 +83,52 @@ pub fn infer_into(graph: &Graph, inputs: &[&[usize]], all: &mut Vec<Dims>) -> Re
 
 /// Checks that the shapes that a payload declares follow from those of its inputs.
 ///
+/// The exporter declares images that are quantised dynamically with their dimensions in PyTorch's order, though their
+/// numbers lie in the order of the node that makes them. Such a value gets the shape that the node makes.
+///
 /// # Errors
 /// `InvalidProgram` if they do not.
-pub fn check_declared(graph: &Graph) -> Result<()> {
-    for (i, node) in graph.nodes.iter().enumerate() {
-        let place = |e: Error| e.within(format!("node {i} ({})", node.kind()));
-        let operands: ArrayVec<&[usize], 5> =
-            node.inputs.iter().map(|id| graph.value(*id).dims.as_slice()).collect();
-        let outputs = infer(graph, node, &operands)
-            .map_err(|e| place(Error::new(ET_ERROR_INVALID_PROGRAM, e.message)))?;
-        for (id, dims) in node.outputs.iter().zip(outputs) {
-            let value = graph.value(*id);
-            if value.dims != dims {
-                return Err(place(Error::new(
-                    ET_ERROR_INVALID_PROGRAM,
-                    format!(
-                        "output value {} is declared as {:?}, but inputs of shapes {operands:?} make {dims:?}",
-                        value.serialized_id, value.dims
-                    ),
-                )));
+pub fn settle_declared(graph: &mut Graph) -> Result<()> {
+    for i in 0..graph.nodes.len() {
+        for (id, dims) in settled(graph, i)? {
+            if let Some(value) = graph.values.get_mut(id.index()) {
+                value.dims = dims;
             }
         }
     }
     Ok(())
+}
+
+/// The outputs of a node with the shapes that they have, if that is what the payload declares.
+fn settled(graph: &Graph, index: usize) -> Result<ArrayVec<(ValueId, Dims), 2>> {
+    let Some(node) = graph.nodes.get(index) else { return Ok(ArrayVec::new()) };
+    let place = |e: Error| {
+        Error::new(ET_ERROR_INVALID_PROGRAM, e.message).within(format!("node {index} ({})", node.kind()))
+    };
+    let operands: ArrayVec<&[usize], 5> =
+        node.inputs.iter().map(|id| graph.value(*id).dims.as_slice()).collect();
+    let outputs = infer(graph, node, &operands).map_err(place)?;
+    for (id, dims) in node.outputs.iter().zip(&outputs) {
+        let value = graph.value(*id);
+        if value.dims != *dims && !is_reordered(value, dims) {
+            return Err(place(refused(format!(
+                "output value {} is declared as {:?}, but inputs of shapes {operands:?} make {dims:?}",
+                value.serialized_id, value.dims
+            ))));
+        }
+    }
+    Ok(node.outputs.iter().copied().zip(outputs).collect())
+}
+
+/// Whether a dynamically quantised value is declared with the dimensions that it has, in another order.
+fn is_reordered(value: &Value, dims: &Dims) -> bool {
+    let sorted = |dims: &Dims| {
+        let mut sorted = dims.clone();
+        sorted.sort_unstable();
+        sorted
+    };
+    let dynamic = matches!(value.element.datatype(), Datatype::QDInt8 | Datatype::QPInt8);
+    dynamic && sorted(&value.dims) == sorted(dims)
 }
 
 fn refused(message: impl Into<String>) -> Error {

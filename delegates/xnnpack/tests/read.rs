@@ -242,3 +242,26 @@ fn places_of_maxima_are_integers() {
         [Type::Float32, Type::Float32, Type::Int32, Type::Int32, Type::Float32]
     );
 }
+
+/// The exporter declares images that are quantised dynamically in the order of PyTorch's dimensions.
+#[test]
+fn dynamically_quantised_images_have_the_shape_that_is_made() {
+    let made = |declared: &[u32]| {
+        let mut made = Made::new();
+        let x = made.input(fp32(), &[1, 6, 5, 3]);
+        let q = made.internal((Datatype::QDINT8, Some(Quant::Token(3))), declared);
+        let w = made.constant_bytes(
+            per_channel(Datatype::QCINT8, &catalog::scales(2), 0),
+            &[2, 1, 1, 3],
+            &[3; 6],
+        );
+        let y = made.output(fp32(), &[1, 6, 5, 2]);
+        made.node(node::unary(Kind::XNNConvert, x, q));
+        made.node(node::conv(Kind::XNNConv2d, node::Conv::new(1, 3, 2), q, w, None, y));
+        made
+    };
+    let graph = made(&[1, 3, 6, 5]).read().unwrap();
+    invariants::check(&graph);
+    assert_eq!(graph.values[1].dims.as_slice(), [1, 6, 5, 3]);
+    assert!(made(&[1, 3, 6, 6]).read().unwrap_err().message.contains("declared as [1, 3, 6, 6]"));
+}
