@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::made::{node, *};
+use common::made::{Datatype, node, *};
 use common::{Program, invariants, programs, read};
 use executorch_backend_xnnpack::graph::{Datatype as Type, *};
 use executorch_backend_xnnpack::{payload, shape};
