@@ -6,7 +6,7 @@ use super::parallel;
 use crate::graph::{Constant, Graph, Role};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 /// Bytes that a thread takes the digest of at a time.
 const CHUNK: usize = 1 << 20;
@@ -17,6 +17,8 @@ pub struct Constants {
     /// Numbers by address and size.
     numbers: HashMap<(usize, usize), usize>,
     origins: Origins,
+    /// Done once those of no known origin were read.
+    strangers: Once,
 }
 
 struct Known {
@@ -30,7 +32,12 @@ struct Known {
 impl Constants {
     /// Those of a graph.
     pub fn new(graph: &Graph) -> Self {
-        let mut all = Self { known: Vec::new(), numbers: HashMap::new(), origins: Origins::default() };
+        let mut all = Self {
+            known: Vec::new(),
+            numbers: HashMap::new(),
+            origins: Origins::default(),
+            strangers: Once::new(),
+        };
         for value in &graph.values {
             if let Role::Constant(constant) = &value.role {
                 let number = all.known.len();
@@ -77,7 +84,7 @@ impl Constants {
     /// What identifies the graph that `fields` describe by its constants' contents. Reads them all.
     pub fn graph(&self, fields: &Fields) -> Digest {
         let mut fields = fields.clone();
-        self.read_all();
+        self.read(|_| true);
         for known in &self.known {
             fields.digest(known.content());
         }
@@ -93,12 +100,17 @@ impl Constants {
     }
 
     fn identity(&self, known: &Known) -> Digest {
-        self.origin(known).unwrap_or_else(|| known.content())
+        self.origin(known).unwrap_or_else(|| {
+            // All at once, so that threads share the work.
+            self.strangers.call_once(|| self.read(|known| self.origin(known).is_none()));
+            known.content()
+        })
     }
 
-    /// Takes the digests of all contents on all threads.
-    fn read_all(&self) {
-        let unread: Vec<&Known> = self.known.iter().filter(|known| known.content.get().is_none()).collect();
+    /// Takes the digests of the contents of some constants on all threads.
+    fn read(&self, wanted: impl Fn(&Known) -> bool) {
+        let unread = |known: &&Known| known.content.get().is_none() && wanted(known);
+        let unread: Vec<&Known> = self.known.iter().filter(unread).collect();
         // A task for about as many bytes as a chunk has: of small constants, several.
         let (mut tasks, mut room): (Vec<Range<usize>>, _) = (Vec::new(), 0);
         for (index, known) in unread.iter().enumerate() {

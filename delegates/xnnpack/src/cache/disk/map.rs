@@ -1,6 +1,6 @@
 //! Opening and mapping files that somebody else may have put there.
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapOptions};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -11,14 +11,12 @@ use std::path::Path;
 pub struct Mapped(Mmap);
 
 impl Mapped {
-    /// Maps a file. Its pages are there when it returns, if they are in memory at all.
+    /// Maps a file, all of whose pages are there when it returns: they are about to be checked.
     pub fn new(file: &File) -> io::Result<Self> {
         // SAFETY: the mapping is private and read-only. Files of the folder are written under another name and never
         // changed under their own, and nobody but this user and root can write to those that `open` accepts; the
         // folder's documentation asks both not to.
-        let map = unsafe { Mmap::map(file) }?;
-        // Advice: without it the pages come when they are read.
-        let _ = map.advise(memmap2::Advice::WillNeed);
+        let map = unsafe { MmapOptions::new().populate().map(file) }?;
         Ok(Self(map))
     }
 
