@@ -32,7 +32,8 @@ pub fn run(place: &Place) -> Result<()> {
             let value = |key: &str| answers.get(key).map_or("?", String::as_str);
             let (load, latency) = (format!("{} ms", value("load_ms")), format!("{} us", value("latency_us")));
             println!("{model:22} {language:8} {:>10} {load:>12} {latency:>12}", value("accuracy"));
-            hashes.push(answers.get("predictions").cloned().context("no hash of the predictions was printed")?);
+            hashes
+                .push(answers.get("predictions").cloned().context("no hash of the predictions was printed")?);
         }
         if hashes.windows(2).any(|pair| pair[0] != pair[1]) {
             bail!("Python and C++ disagree on {model}: predictions {}", hashes.join(" and "));

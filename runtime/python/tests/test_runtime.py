@@ -7,7 +7,7 @@ import pickle
 
 import executorch_runtime as et
 import pytest
-from conftest import CORE_PROGRAMS, PROGRAMS
+from conftest import PROGRAMS
 from executorch_runtime import Runtime, Verification
 
 ONES = [[1.0] * 4] * 2
@@ -111,9 +111,9 @@ def test_attributes_have_names(runtime):
         (lambda r, p: r.load_program(b"", verification=3), (TypeError,), ["Verification"]),
         (lambda r, p: r.load_program(b"", data_path=3), (TypeError,), ["path", "int"]),
         (
-            lambda r, p: r.load_program(CORE_PROGRAMS / "add_xnnpack.pte").load_method("forward"),
+            lambda r, p: r.load_program(PROGRAMS.with_name("delegates") / "delegate.pte").load_method("forward"),
             (RuntimeError,),
-            ["XnnpackBackend"],
+            ["DemoBackend"],
         ),
         (
             lambda r, p: r.load_program(PROGRAMS / "external_weights.pte").load_method("forward"),

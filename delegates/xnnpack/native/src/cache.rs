@@ -95,6 +95,7 @@ fn key(target: Target) -> Result<String> {
     for source in source::sources()?.values() {
         add(&source.sha256);
     }
+    source::CHANGES.iter().for_each(|change| add(&change.text()));
     add(Tools::ZIG);
     add(&wrapper::compiler("zig", "cc", target));
     add(compile::PROJECT);

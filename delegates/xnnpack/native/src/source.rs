@@ -23,12 +23,50 @@ pub struct Source {
     pub license: String,
 }
 
+/// A place of the sources that is wrong, and what should stand there.
+pub struct Change {
+    project: &'static str,
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+impl Change {
+    /// The whole change, for the name of a build.
+    pub fn text(&self) -> String {
+        [self.project, self.file, self.from, self.to].join("\0")
+    }
+
+    fn apply(&self, folders: &BTreeMap<String, PathBuf>) -> Result<()> {
+        let folder = folders.get(self.project).with_context(|| format!("{} is no source", self.project))?;
+        let file = folder.join(self.file);
+        let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        if text.matches(self.from).count() != 1 {
+            bail!("{} should hold {:?} once", file.display(), self.from);
+        }
+        fs::write(&file, text.replacen(self.from, self.to, 1)).with_context(|| file.display().to_string())
+    }
+}
+
+/// What is changed in the sources before they are compiled.
+pub const CHANGES: &[Change] = &[
+    // The kernels for dynamically quantised rows work on as many rows as fit their registers, and read the parameters
+    // of rows that are not there: up to 13 with AVX-512 and GFNI, 15 with AMX. With 10 of them, what lay in memory
+    // behind came into the last row's results.
+    Change {
+        project: "xnnpack",
+        file: "include/xnnpack.h",
+        from: "#define XNN_EXTRA_QUANTIZATION_PARAMS 10\n",
+        to: "#define XNN_EXTRA_QUANTIZATION_PARAMS 15\n",
+    },
+];
+
 /// The archives by project.
 pub fn sources() -> Result<BTreeMap<String, Source>> {
     toml::from_str(include_str!("../sources.toml")).context("sources.toml")
 }
 
-/// Unpacks all archives below `into`, one folder per project, and returns the folders of their files.
+/// Unpacks all archives below `into`, one folder per project, makes the [`CHANGES`], and returns the folders of their files.
 ///
 /// They are taken from `local` if that is given, else downloaded into `archives` and kept there.
 pub fn unpack(local: Option<&Path>, archives: &Path, into: &Path) -> Result<BTreeMap<String, PathBuf>> {
@@ -47,6 +85,7 @@ pub fn unpack(local: Option<&Path>, archives: &Path, into: &Path) -> Result<BTre
         output(Command::new("tar").args(["--no-same-owner", "-xJf"]).arg(&file).arg("-C").arg(&folder))?;
         folders.insert(name, folder.join(&source.inside));
     }
+    CHANGES.iter().try_for_each(|change| change.apply(&folders))?;
     Ok(folders)
 }
 
