@@ -218,8 +218,7 @@ impl Instance {
     fn run(&mut self, tracer: Tracer<'_>) -> Result<()> {
         let access = self.workspace.access();
         for (index, step) in self.steps.iter_mut().enumerate() {
-            let event =
-                self.profile.as_ref().filter(|_| tracer.is_attached()).map(|p| p.begin(index, tracer));
+            let event = self.profile.as_ref().and_then(|profile| profile.begin(index, tracer));
             match step {
                 // SAFETY: `reshape` succeeded for the shapes that the values have now. Arguments lie where `execute`
                 // found room for them, values between segments in the arena, each with readable bytes after it.
@@ -227,7 +226,12 @@ impl Instance {
                 // SAFETY: as above.
                 Step::Own(operation) => unsafe { operation.run(&self.addresses, &mut self.scratch)? },
             }
-            drop(event);
+            if let (Some(event), Some(profile)) = (event, &self.profile) {
+                drop(event);
+                if let Step::Library(segment) = step {
+                    profile.operators(segment, tracer)?;
+                }
+            }
         }
         Ok(())
     }

@@ -3,13 +3,15 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-// It defines what the C interface declares.
+// They define what the C interface declares.
 extern crate executorch_core as _;
+extern crate executorch_threadpool as _;
 
 #[path = "../../../../runtime/core/tests/common/counting.rs"]
 pub mod counting;
 pub mod invariants;
 pub mod made;
+pub mod mutation;
 #[path = "../../../../runtime/core/tests/common/random.rs"]
 pub mod random;
 pub mod refused;
