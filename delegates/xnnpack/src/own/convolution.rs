@@ -3,7 +3,7 @@
 use super::slices::{Operand, constant, elements};
 use super::{is_float_with_constants, kernel, packed};
 use crate::cache::Session;
-use crate::graph::{self, Dims, Graph, Node, Op};
+use crate::graph::{self, Dims, Graph, Node, Op, Unary};
 use crate::threads::ProcessPool;
 use executorch_abi::error::ET_ERROR_INTERNAL;
 use executorch_abi::{Error, Result};
@@ -50,8 +50,8 @@ struct Images {
 }
 
 impl Convolution {
-    /// Packs the weights of a node for which [`can_run`] holds.
-    pub fn new(graph: &Graph, node: &Node, session: &Session) -> Result<Self> {
+    /// Packs the weights of a node for which [`can_run`] holds. `last` is the node, or the activation fused to it.
+    pub fn new(graph: &Graph, node: &Node, last: &Node, session: &Session) -> Result<Self> {
         let (Op::Convolution(p) | Op::Depthwise(p)) = &node.op else { return Err(super::no_kernel()) };
         let params = params(p);
         let [kh, kw] = p.kernel;
@@ -63,7 +63,7 @@ impl Convolution {
             _ => [kh * kw * ins, 1, kw * ins, ins],
         };
         let packing = ConvPacking::new(params, Layout::ChannelsLast);
-        let operands = Operands::of(graph, node)?;
+        let operands = Operands::of(graph, node, last)?;
         let length = packing.packed_len().map_err(kernel)?;
         let bytes = packed(session, graph, node, "convolution", length, |to| {
             let (weight, bias) = (elements(operands.filter), operands.bias.map(elements));
@@ -72,7 +72,7 @@ impl Convolution {
             packing.pack_into(weight, bias.as_deref(), &pool, to).map_err(kernel)
         })?;
         let packed = PackedConv::from_bytes(packing, bytes).map_err(kernel)?;
-        Ok(Self { packed, activation: activation(node), images: operands.images })
+        Ok(Self { packed, activation: activation(last), images: operands.images })
     }
 
     /// Takes shapes, and tells how much scratch memory is needed.
@@ -100,7 +100,7 @@ impl Transposed {
         // `[O, KH, KW, I]`, as `[I, O, KH, KW]`
         let strides = [1, kh * kw * ins, kw * ins, ins];
         let packing = TransposedPacking::new(params, *adjustment);
-        let operands = Operands::of(graph, node)?;
+        let operands = Operands::of(graph, node, node)?;
         let length = packing.packed_len().map_err(kernel)?;
         let bytes = packed(session, graph, node, "transposed convolution", length, |to| {
             let (weight, bias) = (elements(operands.filter), operands.bias.map(elements));
@@ -134,8 +134,8 @@ struct Operands<'g> {
 }
 
 impl<'g> Operands<'g> {
-    fn of(graph: &'g Graph, node: &Node) -> Result<Self> {
-        let ([input, filter, rest @ ..], [output, ..]) = (&node.inputs[..], &node.outputs[..]) else {
+    fn of(graph: &'g Graph, node: &Node, last: &Node) -> Result<Self> {
+        let ([input, filter, rest @ ..], [output, ..]) = (&node.inputs[..], &last.outputs[..]) else {
             return Err(super::no_kernel());
         };
         let filter = constant(graph, *filter)?;
@@ -187,9 +187,10 @@ fn params(p: &graph::Convolution) -> ConvParams {
     }
 }
 
-/// A node's clamp, as the kernels want it.
+/// What a node does to its results at last, as the kernels want it.
 pub fn activation(node: &Node) -> Activation<f32> {
     match node.clamp {
+        None if node.op == Op::Unary(Unary::Hardswish) => Activation::HardSwish,
         None => Activation::None,
         Some(clamp) => Activation::Clamp(clamp.min, clamp.max),
     }

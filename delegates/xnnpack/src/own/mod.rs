@@ -10,7 +10,7 @@ mod product;
 mod slices;
 
 use crate::cache::{Key, Session};
-use crate::graph::{Dims, Element, Graph, Node, Op, Role};
+use crate::graph::{Dims, Element, Graph, Node, Op, Role, Unary};
 use crate::names;
 use crate::plan;
 use crate::threads::ProcessPool;
@@ -47,6 +47,21 @@ pub fn can_run(graph: &Graph, node: &Node) -> bool {
     }
 }
 
+/// Whether a node that [`can_run`] can do the work of the only reader of its result as well.
+pub fn can_fuse(graph: &Graph, node: &Node, reader: &Node) -> bool {
+    let activates = match reader.op {
+        Op::Unary(Unary::Hardswish) => reader.clamp.is_none(),
+        Op::Unary(Unary::Clamp) => true,
+        _ => false,
+    };
+    let takes_any = matches!(node.op, Op::Convolution(_) | Op::Depthwise(_) | Op::FullyConnected);
+    let is_float = |v: &_| matches!(graph.value(*v).element, Element::Float32);
+    activates
+        && takes_any
+        && node.clamp.is_none()
+        && node.inputs.iter().chain(&node.outputs).chain(&reader.outputs).all(is_float)
+}
+
 /// Whether a node's values are all 32-bit floats, and those after the first constants.
 fn is_float_with_constants(graph: &Graph, node: &Node) -> bool {
     let float = |v: &_| matches!(graph.value(*v).element, Element::Float32);
@@ -54,7 +69,7 @@ fn is_float_with_constants(graph: &Graph, node: &Node) -> bool {
     node.inputs.iter().chain(&node.outputs).all(float) && node.inputs.iter().skip(1).all(constant)
 }
 
-/// A node on our own kernels.
+/// A node on our own kernels, with what is fused to it.
 #[derive(Debug)]
 pub struct Operation {
     kind: Kind,
@@ -76,21 +91,23 @@ impl Operation {
     /// Prepares the node of a segment, for which [`can_run`] holds.
     pub fn new(graph: &Graph, part: &plan::Segment, session: &Session) -> Result<Self> {
         let name = names::nodes(graph, &part.nodes);
-        let node = part.nodes.first().and_then(|&n| graph.nodes.get(n)).ok_or_else(no_kernel)?;
-        let kind = Self::kind(graph, node, session).map_err(|error| error.within(&name))?;
+        let node = |n: Option<&usize>| n.and_then(|&n| graph.nodes.get(n)).ok_or_else(no_kernel);
+        let (node, last) = (node(part.nodes.first())?, node(part.nodes.last())?);
+        let kind = Self::kind(graph, node, last, session).map_err(|error| error.within(&name))?;
         Ok(Self { kind, name, pool: ProcessPool { threads: 1 } })
     }
 
-    fn kind(graph: &Graph, node: &Node, session: &Session) -> Result<Kind> {
+    /// `last` is the node itself, or the one that is fused to it.
+    fn kind(graph: &Graph, node: &Node, last: &Node, session: &Session) -> Result<Kind> {
         Ok(match &node.op {
             Op::Convolution(_) | Op::Depthwise(_) => {
-                Kind::Convolution(Convolution::new(graph, node, session)?)
+                Kind::Convolution(Convolution::new(graph, node, last, session)?)
             }
             Op::Transposed { .. } => Kind::Transposed(Transposed::new(graph, node, session)?),
             Op::FullyConnected if product::can_run_half(graph, node) => {
                 Kind::HalfFullyConnected(HalfFullyConnected::new(graph, node, session)?)
             }
-            Op::FullyConnected => Kind::FullyConnected(FullyConnected::new(graph, node, session)?),
+            Op::FullyConnected => Kind::FullyConnected(FullyConnected::new(graph, node, last, session)?),
             Op::BatchMatrixMultiply => Kind::BatchProduct(BatchProduct::new(graph, node)?),
             _ => return Err(no_kernel()),
         })

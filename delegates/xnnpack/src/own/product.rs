@@ -41,13 +41,15 @@ struct Layer {
 }
 
 impl Layer {
+    /// `last` makes the result.
     fn new(
         graph: &Graph,
         node: &Node,
+        last: &Node,
         session: &Session,
         widen: fn(&Constant) -> Cow<'_, [f32]>,
     ) -> Result<Self> {
-        let ([input, filter, rest @ ..], [output, ..]) = (&node.inputs[..], &node.outputs[..]) else {
+        let ([input, filter, rest @ ..], [output, ..]) = (&node.inputs[..], &last.outputs[..]) else {
             return Err(super::no_kernel());
         };
         let &[first, second] = &graph.value(*filter).dims[..] else { return Err(super::no_kernel()) };
@@ -75,7 +77,7 @@ impl Layer {
         Ok(Self {
             weights: PackedB::from_bytes([ins, outs], isa, bytes).map_err(kernel)?,
             bias,
-            activation: activation(node),
+            activation: activation(last),
             input: Operand::new(*input),
             output: Operand::new(*output),
             rows: 0,
@@ -122,9 +124,9 @@ pub struct FullyConnected {
 }
 
 impl FullyConnected {
-    /// Packs the weights of a node for which [`can_run`] holds.
-    pub fn new(graph: &Graph, node: &Node, session: &Session) -> Result<Self> {
-        Ok(Self { layer: Layer::new(graph, node, session, elements)? })
+    /// Packs the weights of a node for which [`can_run`] holds. `last` is the node, or the activation fused to it.
+    pub fn new(graph: &Graph, node: &Node, last: &Node, session: &Session) -> Result<Self> {
+        Ok(Self { layer: Layer::new(graph, node, last, session, elements)? })
     }
 
     /// Takes shapes, and tells how much scratch memory is needed.
@@ -154,7 +156,7 @@ pub struct HalfFullyConnected {
 impl HalfFullyConnected {
     /// Packs the weights of a node for which [`can_run_half`] holds.
     pub fn new(graph: &Graph, node: &Node, session: &Session) -> Result<Self> {
-        let layer = Layer::new(graph, node, session, widened)?;
+        let layer = Layer::new(graph, node, node, session, widened)?;
         let is_half = |v: &_| matches!(graph.value(*v).element, Element::BFloat16);
         Ok(Self { layer, narrows: node.outputs.first().is_some_and(is_half) })
     }

@@ -11,6 +11,7 @@ pub mod memory;
 mod tests;
 
 use crate::graph::{Element, Graph, Node, Op, Role, ValueId};
+use crate::own;
 use choice::Choice;
 
 /// Who runs a node.
@@ -57,12 +58,25 @@ impl Plan {
     /// Divides the nodes of a graph.
     pub fn new(graph: &Graph, choice: &Choice) -> Self {
         let live = live_nodes(graph);
+        let readers = readers(graph, &live);
+        let mut is_fused = vec![false; graph.nodes.len()];
         let mut segments: Vec<Segment> = Vec::new();
         for (index, node) in graph.nodes.iter().enumerate() {
-            if !live[index] || is_quantizing(graph, node) {
+            if !live[index] || is_fused[index] || is_quantizing(graph, node) {
                 continue;
             }
             let executor = choice.executor(graph, node);
+            if executor == Executor::Own
+                && let [result] = node.outputs[..]
+                && matches!(graph.value(result).role, Role::Internal)
+                && let [follower] = readers[result.index()][..]
+                && own::can_fuse(graph, node, &graph.nodes[follower])
+            {
+                is_fused[follower] = true;
+                let nodes = vec![index, follower];
+                segments.push(Segment { executor, nodes, reads: Vec::new(), writes: Vec::new() });
+                continue;
+            }
             match segments.last_mut() {
                 Some(last) if executor == Executor::Library && last.executor == executor => {
                     last.nodes.push(index);
@@ -78,6 +92,11 @@ impl Plan {
         adopt_quantizing(graph, &live, &mut segments);
         connect(graph, &mut segments);
         Self { segments }
+    }
+
+    /// Who runs a node, if it is run at all.
+    pub fn executor(&self, node: usize) -> Option<Executor> {
+        self.segments.iter().find(|segment| segment.nodes.contains(&node)).map(|segment| segment.executor)
     }
 }
 
@@ -95,6 +114,15 @@ fn live_nodes(graph: &Graph) -> Vec<bool> {
         }
     }
     live
+}
+
+/// The live nodes that read each value, once for each time that they do.
+fn readers(graph: &Graph, live: &[bool]) -> Vec<Vec<usize>> {
+    let mut readers = vec![Vec::new(); graph.values.len()];
+    for (index, node) in graph.nodes.iter().enumerate().filter(|(index, _)| live[*index]) {
+        node.inputs.iter().for_each(|input| readers[input.index()].push(index));
+    }
+    readers
 }
 
 /// Whether a value carries parameters that are worked out while the graph runs. The library keeps them beside the
