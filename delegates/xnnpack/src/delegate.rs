@@ -2,7 +2,6 @@
 
 use crate::cache::{Kept, SAVE_OPTION, Session, save_all};
 use crate::describe::describe;
-use crate::describe::describe;
 use crate::graph::{Constant, Graph};
 use crate::instance::{self, Instance};
 use crate::library::{self, Workspace};
@@ -91,21 +90,6 @@ impl Delegate for Xnnpack {
             }
         }
         Ok(describe(&graph, |node| executors[node].into()))
-    }
-
-    fn describe(
-        &self,
-        context: &InitContext<'_>,
-        payload: Payload<'_>,
-        _: CompileSpecs<'_>,
-    ) -> Result<Description> {
-        let settings = self.settings().with(context.options())?;
-        let graph = read(context, payload)?;
-        let plan = Plan::new(&graph, &Choice { mode: settings.mode() });
-        Ok(describe(&graph, |index| match plan.executor(index) {
-            Some(executor) => executor.name().to_owned(),
-            None => "none: nobody reads its results".to_owned(),
-        }))
     }
 
     fn set_options(&self, options: Options<'_>) -> Result<()> {

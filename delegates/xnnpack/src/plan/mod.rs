@@ -93,11 +93,6 @@ impl Plan {
         connect(graph, &mut segments);
         Self { segments }
     }
-
-    /// Who runs a node, if it is run at all.
-    pub fn executor(&self, node: usize) -> Option<Executor> {
-        self.segments.iter().find(|segment| segment.nodes.contains(&node)).map(|segment| segment.executor)
-    }
 }
 
 /// Nodes that an output of the graph depends on.
