@@ -6,10 +6,11 @@ use super::threads::Threads;
 use super::values::{self, Defined, Kept, Seen};
 use super::workspace::{Access, Workspace};
 use crate::cache::{Key, Provider, Session};
-use crate::graph::{Dims, Graph, ValueId};
+use crate::graph::{Dims, Graph, Role, ValueId};
 use crate::names;
 use crate::plan;
-use executorch_abi::{Error, Result, error::ET_ERROR_INTERNAL};
+use executorch_abi::error::{ET_ERROR_INTERNAL, ET_ERROR_NOT_SUPPORTED};
+use executorch_abi::{Error, Result};
 use executorch_xnnpack_sys as sys;
 use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
@@ -39,6 +40,10 @@ pub struct Segment {
     /// The graph's values at the boundary, by the library's ids, which count from 0: first those that are read.
     boundary: Vec<ValueId>,
     reads: usize,
+    /// All values that the nodes read or make, but for constants.
+    values: Vec<ValueId>,
+    /// Everything that the nodes make has no elements: there is nothing to do.
+    is_idle: bool,
     /// Where the boundary's values were last bound to.
     bound: Vec<sys::xnn_external_value>,
     is_bound: bool,
@@ -102,6 +107,8 @@ impl Segment {
         let runtime = unsafe { Runtime::new(subgraph, context.workspace, environment) };
         weights.close();
         let runtime = runtime?;
+        let values = defined.keys().copied();
+        let values = values.filter(|&v| !matches!(graph.value(v).role, Role::Constant(_))).collect();
         let mut kept = Vec::new();
         for (value, defined) in defined {
             kept.extend(defined.scales);
@@ -109,7 +116,18 @@ impl Segment {
         }
         let bound = (0..count).map(|id| sys::xnn_external_value { id, data: ptr::null_mut() }).collect();
         let reads = part.reads.len();
-        Ok(Self { runtime, _weights: weights, _kept: kept, boundary, reads, bound, is_bound: false, name })
+        Ok(Self {
+            runtime,
+            _weights: weights,
+            _kept: kept,
+            boundary,
+            reads,
+            bound,
+            values,
+            is_idle: false,
+            is_bound: false,
+            name,
+        })
     }
 
     /// The nodes' names, for messages and profiles.
@@ -122,6 +140,7 @@ impl Segment {
     /// Fails if the library works out other shapes for what the nodes make.
     pub fn reshape(&mut self, shapes: &[Dims], access: &Access<'_>) -> Result<()> {
         self.is_bound = false;
+        self.is_idle = false;
         let shape = |v: ValueId| shapes.get(v.index()).map_or(&[][..], |dims| &dims[..]);
         self.reshape_inner(shape, access).map_err(|error| error.within(&self.name))
     }
@@ -132,6 +151,12 @@ impl Segment {
         access: &Access<'_>,
     ) -> Result<()> {
         let (read, written) = self.boundary.split_at(self.reads);
+        // The library does not expect tensors without elements everywhere.
+        let is_empty = |&v: &ValueId| shape(v).contains(&0);
+        if let Some(&empty) = self.values.iter().find(|v| is_empty(v)) {
+            self.is_idle = written.iter().all(is_empty);
+            return if self.is_idle { Ok(()) } else { Err(without_elements(shape(empty))) };
+        }
         for (id, &value) in (0..).zip(read) {
             self.runtime.reshape_value(id, shape(value))?;
         }
@@ -157,6 +182,9 @@ impl Segment {
     /// bytes, 16 readable ones after them included; those that are written are writable.
     #[inline]
     pub unsafe fn run(&mut self, addresses: &[*mut u8], access: &Access<'_>) -> Result<()> {
+        if self.is_idle {
+            return Ok(());
+        }
         let mut is_changed = !self.is_bound;
         for (bound, value) in self.bound.iter_mut().zip(&self.boundary) {
             let data = addresses.get(value.index()).copied().unwrap_or(ptr::null_mut()).cast();
@@ -177,6 +205,14 @@ impl Segment {
     pub fn profile(&self) -> Result<Vec<(String, u64)>> {
         self.runtime.profile()
     }
+}
+
+#[cold]
+fn without_elements(shape: &[usize]) -> Error {
+    Error::new(
+        ET_ERROR_NOT_SUPPORTED,
+        format!("a tensor of shape {shape:?} has no elements, from which XNNPACK cannot make others"),
+    )
 }
 
 /// Finds the node that the library refused: it does not say which.

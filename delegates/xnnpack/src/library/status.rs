@@ -13,7 +13,9 @@ pub fn check(status: sys::xnn_status, what: impl FnOnce() -> String) -> Result<(
 #[cold]
 fn failure(status: sys::xnn_status, what: &str) -> Error {
     let code = match status {
-        sys::xnn_status::xnn_status_unsupported_parameter
+        // Payloads are checked before: a parameter that it calls invalid is one that it lacks kernels for.
+        sys::xnn_status::xnn_status_invalid_parameter
+        | sys::xnn_status::xnn_status_unsupported_parameter
         | sys::xnn_status::xnn_status_unsupported_hardware => ET_ERROR_NOT_SUPPORTED,
         sys::xnn_status::xnn_status_out_of_memory => ET_ERROR_MEMORY_ALLOCATION_FAILED,
         _ => ET_ERROR_INTERNAL,
