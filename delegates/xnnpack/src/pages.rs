@@ -1,7 +1,7 @@
 //! Zeroed memory from the system.
 //!
 //! Memory costs most when it is touched first: a fault for each page. Large pieces lie in huge pages where the system has
-//! them, which takes a fault for each 2 MiB; all pages of smaller ones are there from the beginning, without a fault.
+//! them, which takes a fault for each 2 MiB.
 
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
@@ -16,13 +16,9 @@ impl Pages {
     /// At least `size` bytes, or nothing if there is no memory.
     pub fn new(size: usize) -> Option<Self> {
         let map = MmapOptions::new().len(size.max(1)).map_anon().ok()?;
-        // Both are advice: small pages do as well, and come when they are touched.
         if size >= HUGE {
+            // Advice: small pages do as well.
             let _ = map.advise(Advice::HugePage);
-        }
-        // What is larger may be meant for the largest of shapes, which may never come.
-        if size <= 2 * HUGE {
-            let _ = map.advise(Advice::PopulateWrite);
         }
         Some(Self(MmapRaw::from(map)))
     }
