@@ -3,21 +3,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod lowered;
+
 extern crate executorch_core as _;
 extern crate executorch_threadpool as _;
 
 use executorch_abi::backend::*;
 use executorch_abi::error::*;
 use executorch_abi::threadpool::et_threadpool_set_thread_count;
-use executorch_conformance::{Outcome, folder, run};
+use lowered::{check, run_all};
 use std::ffi::c_char;
-
-/// Programs with nodes that neither executor has: results of 4-bit products in bfloat16.
-const LACKING: [&str; 1] = ["xnn_groups_int4_brain, "];
-
-/// Cases whose expected results are upstream's and are neither PyTorch's nor the older library's: upstream's fixture says
-/// that it differs from PyTorch in a dynamically quantized convolution of single pixels.
-const DIFFERING: [&str; 1] = ["xnn_dynamic_int8, conv_pointwise: output 0: element"];
 
 fn option(key: &str, kind: et_option_kind_t, number: i32, text: &str) -> et_backend_option_t {
     let mut option = et_backend_option_t {
@@ -64,41 +59,27 @@ fn set_sharing(mode: i32) {
     assert_eq!(number("workspace_sharing_mode"), mode);
 }
 
-fn check(outcome: &Outcome) {
-    assert!(outcome.ran > 100 || std::env::var_os("ET_CONFORMANCE").is_some());
-    // What cannot be run is refused, with the node named.
-    let is_refused = |wrong: &&String| {
-        LACKING.iter().any(|name| wrong.starts_with(name) && wrong.contains("XNNFullyConnected of"))
-    };
-    let differs = |wrong: &&String| DIFFERING.iter().any(|name| wrong.starts_with(name));
-    let wrong: Vec<&String> =
-        outcome.wrong.iter().filter(|wrong| !is_refused(wrong) && !differs(wrong)).collect();
-    assert!(wrong.is_empty(), "{} of {} cases are wrong: {wrong:#?}", wrong.len(), outcome.ran);
-}
-
 /// One test, since the options are the process's.
 #[test]
 fn programs_give_the_right_results() {
     executorch_kernels::register();
     executorch_backend_xnnpack::delegate::register_delegate().unwrap();
-    let only = std::env::var("ET_CONFORMANCE").ok();
-    let all = || run(&folder("xnnpack"), only.as_deref());
     wrong_options_change_nothing();
     for executor in ["library", "own", "auto"] {
         println!("executor {executor}");
         set_executor(executor);
-        check(&all());
+        check(&run_all());
     }
     for threads in [1, 3, 0] {
         // SAFETY: always callable.
         assert_eq!(unsafe { et_threadpool_set_thread_count(threads) }, ET_OK);
-        check(&all());
+        check(&run_all());
     }
     for sharing in [1, 2, 0] {
         println!("sharing {sharing}");
         set_sharing(sharing);
         let outcomes = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(all)).collect();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(run_all)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
         });
         outcomes.iter().for_each(check);

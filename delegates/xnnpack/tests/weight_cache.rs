@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod lowered;
+
 extern crate executorch_core as _;
 extern crate executorch_threadpool as _;
 
@@ -49,14 +51,14 @@ fn results_are_right_whatever_the_folder_holds() {
     set("packed_cache_path", folder.path().to_str().unwrap());
     for executor in ["library", "own"] {
         set("executor", executor);
-        executorch_conformance::check("xnnpack");
+        lowered::check(&lowered::run_all());
     }
     let cold = packs(folder.path());
     assert!(cold.len() > 20, "{} graphs have weights", cold.len());
 
     for executor in ["library", "own"] {
         set("executor", executor);
-        executorch_conformance::check("xnnpack");
+        lowered::check(&lowered::run_all());
     }
     assert_eq!(packs(folder.path()), cold, "everything was found");
 
@@ -69,7 +71,7 @@ fn results_are_right_whatever_the_folder_holds() {
     }
     for executor in ["library", "own"] {
         set("executor", executor);
-        executorch_conformance::check("xnnpack");
+        lowered::check(&lowered::run_all());
     }
     let rebuilt = packs(folder.path());
     assert!(rebuilt.keys().eq(cold.keys()));
