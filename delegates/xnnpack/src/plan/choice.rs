@@ -68,17 +68,17 @@ fn library_can_run(graph: &Graph, node: &Node) -> bool {
     !node.inputs.iter().any(|&v| matches!(graph.value(v).element, Element::BFloat16))
 }
 
-/// Who is faster, if both can run a node. Measured on a Xeon with AVX-512 (release builds, one thread, the least of
-/// many runs in milliseconds, on a machine that others used too):
+/// Who is faster, if both can run a node. Whole models on a Xeon with AVX-512 (2 CPUs, the wheel's build, from Python), the
+/// fastest tenth of many runs in milliseconds:
 ///
-/// | model | library | own |
-/// |---|---|---|
-/// | squeezenet1_1 (convolutions) | 25.1 | 11.0 |
-/// | mobilenet_v3_small (small and depthwise convolutions) | 2.28 | 1.88 |
-/// | vit_tiny (197 rows, batches of products) | 166 | 134 |
-/// | llama_small (64 rows) | 36.4 | 9.9 |
-/// | lstm (one row at a time) | 0.409 | 0.430 |
-/// | mlp (one row) | 0.076 | 0.080 |
+/// | model | library, 1 thread | own | library, 2 threads | own |
+/// |---|---|---|---|---|
+/// | squeezenet1_1 (convolutions) | 7.63 | 5.45 | 3.93 | 3.04 |
+/// | mobilenet_v3_small (small and depthwise convolutions) | 1.94 | 1.53 | 1.26 | 1.12 |
+/// | llama_small (64 rows) | 5.78 | 4.42 | 3.77 | 3.51 |
+/// | vit_tiny (197 rows, batches of products) | 29.5 | 29.7 | 18.8 | 19.6 |
+/// | lstm (one row at a time) | 0.407 | 0.433 | 0.629 | 0.827 |
+/// | mlp (one row) | 0.075 | 0.086 | 0.023 | 0.026 |
 ///
 /// A product of one row reads its weights once, whoever does it; in the library it needs no boundary to the nodes
 /// around it.
