@@ -85,8 +85,8 @@ def test_inspect_shows_the_nodes_of_an_xnnpack_delegate():
     assert info["can_run_here"]
     (delegate,) = info["methods"][0]["delegates"]
     (node,) = delegate["graph"]["nodes"]
-    assert delegate["registered"] and node["name"] == "Add" and node["executor"]
-    assert "Add" in run("inspect", program, "--nodes")
+    assert delegate["registered"] and node["name"] == "XNNAdd" and node["executor"]
+    assert "XNNAdd" in run("inspect", program, "--nodes")
 
 
 def test_inspect_explains_missing_external_data():

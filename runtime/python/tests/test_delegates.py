@@ -71,7 +71,7 @@ print(caught[0].message)
 print(executorch_runtime.registration_errors())
 print(program.load_method("forward").metadata.name())
 try:
-    runtime.load_program({str(add_path.with_name("add_xnnpack.pte"))!r}).load_method("forward")
+    runtime.load_program({str(PROGRAM)!r}).load_method("forward")
 except LookupError as error:
     print(error)
 """
