@@ -9,6 +9,7 @@ use crate::options::Settings;
 use crate::payload;
 use crate::plan::Plan;
 use crate::plan::choice::Choice;
+use crate::widen::widen;
 use executorch_delegate::*;
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -107,7 +108,7 @@ impl Delegate for Xnnpack {
     }
 }
 
-/// The graph of a payload. It must not outlive the method.
+/// The graph of a payload, as it is run. It must not outlive the method.
 fn read<'m>(context: &InitContext<'m>, payload: Payload<'m>) -> Result<Graph> {
     let named = context.named_data();
     let constant = |key: &str| {
@@ -116,7 +117,7 @@ fn read<'m>(context: &InitContext<'m>, payload: Payload<'m>) -> Result<Graph> {
         Constant::new(extend(bytes), 0, size)
             .ok_or_else(|| Error::new(abi::error::ET_ERROR_INTERNAL, "a buffer is not as long as it is"))
     };
-    payload::read(extend(payload), &constant)
+    payload::read(extend(payload), &constant).map(widen)
 }
 
 /// Bytes of a method's data, without its lifetime.

@@ -23,3 +23,4 @@ mod profile;
 mod readable;
 pub mod shape;
 mod threads;
+mod widen;

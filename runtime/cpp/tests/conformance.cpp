@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -255,11 +254,6 @@ int main(int argc, char** argv) {
       std::vector<EValue> inputs = one.inputs;
       std::replace_if(inputs.begin(), inputs.end(), [](const EValue& value) { return value.isString(); }, EValue());
       const auto outputs = module.execute(one.method, inputs);
-      // 4-bit products with results in bfloat16, which no kernel has.
-      if (name == "xnn_groups_int4_brain") {
-        CHECK(!outputs.ok() && std::strstr(executorch::runtime::last_error_message(), "XNNFullyConnected of"));
-        continue;
-      }
       if (!outputs.ok()) {
         std::printf("%s %s: %s\n", name.c_str(), one.name.c_str(), executorch::runtime::last_error_message());
         ++failures;

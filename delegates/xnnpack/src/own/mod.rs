@@ -6,6 +6,7 @@
 
 mod batch;
 mod convolution;
+mod narrow;
 mod product;
 mod slices;
 
@@ -19,6 +20,7 @@ use convolution::{Convolution, Transposed};
 use executorch_abi::error::ET_ERROR_INTERNAL;
 use executorch_abi::{Error, Result};
 use executorch_gemm::{Isa, PACKING_VERSION, PackedBytes};
+use narrow::Narrow;
 use product::{FullyConnected, HalfFullyConnected};
 
 /// Memory for intermediate results, used by one operation after the other.
@@ -43,6 +45,7 @@ pub fn can_run(graph: &Graph, node: &Node) -> bool {
         Op::Transposed { .. } => convolution::can_run_transposed(graph, node),
         Op::FullyConnected => product::can_run(graph, node) || product::can_run_half(graph, node),
         Op::BatchMatrixMultiply => batch::can_run(graph, node),
+        Op::Convert => narrow::can_run(graph, node),
         _ => false,
     }
 }
@@ -85,6 +88,7 @@ enum Kind {
     FullyConnected(FullyConnected),
     HalfFullyConnected(HalfFullyConnected),
     BatchProduct(BatchProduct),
+    Narrow(Narrow),
 }
 
 impl Operation {
@@ -109,6 +113,7 @@ impl Operation {
             }
             Op::FullyConnected => Kind::FullyConnected(FullyConnected::new(graph, node, last, session)?),
             Op::BatchMatrixMultiply => Kind::BatchProduct(BatchProduct::new(graph, node)?),
+            Op::Convert => Kind::Narrow(Narrow::new(graph, node)?),
             _ => return Err(no_kernel()),
         })
     }
@@ -128,6 +133,7 @@ impl Operation {
             Kind::FullyConnected(op) => op.reshape(shapes, pool),
             Kind::HalfFullyConnected(op) => op.reshape(shapes, pool),
             Kind::BatchProduct(op) => op.reshape(shapes, pool),
+            Kind::Narrow(op) => op.reshape(shapes),
         };
         scratch.reserve(length.map_err(|error| error.within(&self.name))?);
         Ok(())
@@ -148,6 +154,7 @@ impl Operation {
                 Kind::FullyConnected(op) => op.run(addresses, pool, scratch),
                 Kind::HalfFullyConnected(op) => op.run(addresses, pool, scratch),
                 Kind::BatchProduct(op) => op.run(addresses, pool, scratch),
+                Kind::Narrow(op) => op.run(addresses),
             }
         };
         done.map_err(|error| error.within(&self.name))

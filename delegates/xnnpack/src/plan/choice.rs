@@ -63,9 +63,9 @@ fn own_can_run(graph: &Graph, node: &Node) -> bool {
     crate::own::can_run(graph, node)
 }
 
-/// Whether the library does a node, if our own kernels do: it lacks products of bfloat16.
+/// Whether the library does a node, if our own kernels do: it lacks bfloat16.
 fn library_can_run(graph: &Graph, node: &Node) -> bool {
-    !node.inputs.iter().any(|&v| matches!(graph.value(v).element, Element::BFloat16))
+    !node.inputs.iter().chain(&node.outputs).any(|&v| matches!(graph.value(v).element, Element::BFloat16))
 }
 
 /// Who is faster, if both can run a node. Whole models on a Xeon with AVX-512 (2 CPUs, the wheel's build, from Python), the
