@@ -145,7 +145,7 @@ mod tests {
             ("glibc = \"2.28\"", "glibc = \"new\"", "2.28"),
             ("\"runtime\", \"threadpool\",", "\"threadpool\",", "needs `runtime`"),
             ("threadpool = 700_000", "other = 1", "no size budget"),
-            ("wheel = 4_000_000", "", "wheel has no size budget"),
+            ("\nwheel = ", "\n# wheel = ", "wheel has no size budget"),
             ("\"python\"]", "\"python\", \"xnnpack\"]", "not declared"),
         ] {
             let error = format!("{:#}", parse_with(from, to).unwrap_err());

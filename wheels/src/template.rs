@@ -53,7 +53,8 @@ mod tests {
         assert_eq!(
             text,
             "1.5.0 runtime=libexecutorch.so.1 threadpool=libexecutorch_threadpool.so.1 \
-             kernels_optimized=libexecutorch_kernels_optimized.so.1"
+             kernels_optimized=libexecutorch_kernels_optimized.so.1 \
+             backend_xnnpack=libexecutorch_backend_xnnpack.so.1"
         );
     }
 
