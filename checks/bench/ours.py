@@ -42,12 +42,10 @@ def main() -> None:
 
     portable_lib._unsafe_reset_threadpool(threads)
 
-    def load(program: str, inputs: str, method: str, data: str | None = None):
-        loaded = runtime.load_program(program, data_path=data).load_method(method)
-        given = [Array(*array) for array in worker.arrays(inputs)]
-        return lambda: loaded.execute(given)
+    def load(program: str, method: str, data: str | None = None):
+        return runtime.load_program(program, data_path=data).load_method(method).execute
 
-    worker.serve({"import_s": import_s, "import_kib": import_kib}, load)
+    worker.serve({"import_s": import_s, "import_kib": import_kib}, Array, load)
 
 
 if __name__ == "__main__":

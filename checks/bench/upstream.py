@@ -29,15 +29,13 @@ def main() -> None:
     types = {"<f4": torch.float32, "<f8": torch.float64, "<i8": torch.int64, "<i4": torch.int32, "<f2": torch.float16,
              "|b1": torch.bool, "|u1": torch.uint8, "|i1": torch.int8}  # fmt: skip
 
-    def load(program: str, inputs: str, method: str, data: str | None = None):
-        loaded = runtime.load_program(program, data_path=data).load_method(method)
-        given = [
-            torch.frombuffer(bytearray(content), dtype=types[kind]).reshape(shape)
-            for kind, shape, content in worker.arrays(inputs)
-        ]
-        return lambda: loaded.execute(given)
+    def given(kind: str, shape: tuple[int, ...], content: bytes):
+        return torch.frombuffer(bytearray(content), dtype=types[kind]).reshape(shape)
 
-    worker.serve({"import_s": import_s, "import_kib": import_kib}, load)
+    def load(program: str, method: str, data: str | None = None):
+        return runtime.load_program(program, data_path=data).load_method(method).execute
+
+    worker.serve({"import_s": import_s, "import_kib": import_kib}, given, load)
 
 
 if __name__ == "__main__":

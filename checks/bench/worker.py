@@ -48,11 +48,11 @@ def arrays(path: str) -> list[tuple[str, tuple[int, ...], bytes]]:
     return found
 
 
-def together(load: Callable[[], Callable[[], Any]], count: int, budget_s: float) -> dict[str, float]:
+def together(load: Callable[[], Callable[[Any], Any]], inputs: Any, count: int, budget_s: float) -> dict[str, float]:
     """Loads the program `count` times, warms each up, and counts what threads that start at once can call."""
     modules = [load() for _ in range(count)]
     for infer in modules:
-        infer()
+        infer(inputs)
     calls, failures = [0] * count, []
     gate = threading.Barrier(count + 1)
 
@@ -62,7 +62,7 @@ def together(load: Callable[[], Callable[[], Any]], count: int, budget_s: float)
         until = time.perf_counter() + budget_s
         try:
             while time.perf_counter() < until:
-                infer()
+                infer(inputs)
                 calls[index] += 1
         except Exception as error:
             failures.append(error)
@@ -79,11 +79,13 @@ def together(load: Callable[[], Callable[[], Any]], count: int, budget_s: float)
     return {"calls": sum(calls), "seconds": time.perf_counter() - started}
 
 
-def serve(ready: dict[str, Any], load: Callable[..., Callable[[], Any]]) -> None:
-    """Answers commands until `quit`. `load` returns a function that does one inference."""
+def serve(ready: dict[str, Any], given: Callable[..., Any], load: Callable[..., Callable[[Any], Any]]) -> None:
+    """Answers commands until `quit`. `given` makes an input of a type, a shape and bytes; `load` takes a program, a method
+    and perhaps external data, and returns a function that does one inference on a list of inputs."""
     answer = sys.stdout
     print(json.dumps({"ready": True, **ready}), file=answer, flush=True)
-    infer: Callable[[], Any] | None = None
+    infer: Callable[[Any], Any] | None = None
+    inputs: list[Any] = []
     loaded_from: list[str] = []
     for line in sys.stdin:
         command, *words = line.rstrip("\n").split("\t")
@@ -91,20 +93,23 @@ def serve(ready: dict[str, Any], load: Callable[..., Callable[[], Any]]) -> None
             if command == "quit":
                 return
             if command == "load":
+                program, archive, *rest = words
+                inputs = [given(*array) for array in arrays(archive)]
+                loaded_from = [program, *rest]
                 started = time.perf_counter()
-                infer, loaded_from = load(*words), words
+                infer = load(*loaded_from)
                 loaded = time.perf_counter()
-                infer()
+                infer(inputs)
                 reply: dict[str, Any] = {"load_s": loaded - started, "first_s": time.perf_counter() - loaded}
             elif command == "run" and infer is not None:
                 seconds = []
                 for _ in range(int(words[0])):
                     started = time.perf_counter()
-                    infer()
+                    infer(inputs)
                     seconds.append(time.perf_counter() - started)
                 reply = {"seconds": seconds}
             elif command == "together" and loaded_from:
-                reply = together(lambda: load(*loaded_from), int(words[0]), float(words[1]))
+                reply = together(lambda: load(*loaded_from), inputs, int(words[0]), float(words[1]))
             elif command == "memory":
                 reply = memory()
             else:
