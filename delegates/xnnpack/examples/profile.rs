@@ -90,23 +90,8 @@ fn array(path: &Path, key: &str) -> Option<(Vec<u64>, Vec<i32>, Dtype)> {
     Some((words, shape, dtype))
 }
 
-fn option(key: &str, text: &str) -> et_backend_option_t {
-    let mut option = et_backend_option_t {
-        key: [0; ET_OPTION_KEY_SIZE],
-        kind: ET_OPTION_STRING,
-        number: 0,
-        string: [0; ET_OPTION_STRING_SIZE],
-    };
-    let copy = |to: &mut [c_char], from: &str| {
-        to.iter_mut().zip(from.bytes()).for_each(|(to, from)| *to = from as c_char);
-    };
-    copy(&mut option.key, key);
-    copy(&mut option.string, text);
-    option
-}
-
 fn load(program: *mut et_program_t, tracer: *const et_event_tracer_t, executor: &str) -> *mut et_method_t {
-    let option = option("executor", executor);
+    let option = et_backend_option_t::new("executor", ET_OPTION_STRING, 0, executor).unwrap();
     let options = et_backend_options_t { backend: c"XnnpackBackend".as_ptr(), options: &option, count: 1 };
     let options = et_method_options_t {
         struct_size: size_of::<et_method_options_t>() as u32,

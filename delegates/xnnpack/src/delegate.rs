@@ -114,8 +114,7 @@ fn read<'m>(context: &InitContext<'m>, payload: Payload<'m>) -> Result<Graph> {
     let constant = |key: &str| {
         let bytes = named.get(key)?;
         let size = bytes.len();
-        Constant::new(extend(bytes), 0, size)
-            .ok_or_else(|| Error::new(abi::error::ET_ERROR_INTERNAL, "a buffer is not as long as it is"))
+        Ok(Constant::whole(extend(bytes), size))
     };
     payload::read(extend(payload), &constant).map(widen)
 }

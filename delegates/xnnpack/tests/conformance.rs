@@ -12,21 +12,9 @@ use executorch_abi::backend::*;
 use executorch_abi::error::*;
 use executorch_abi::threadpool::et_threadpool_set_thread_count;
 use lowered::{check, run_all};
-use std::ffi::c_char;
 
 fn option(key: &str, kind: et_option_kind_t, number: i32, text: &str) -> et_backend_option_t {
-    let mut option = et_backend_option_t {
-        key: [0; ET_OPTION_KEY_SIZE],
-        kind,
-        number,
-        string: [0; ET_OPTION_STRING_SIZE],
-    };
-    let copy = |to: &mut [c_char], from: &str| {
-        to.iter_mut().zip(from.bytes()).for_each(|(to, from)| *to = from as c_char);
-    };
-    copy(&mut option.key, key);
-    copy(&mut option.string, text);
-    option
+    et_backend_option_t::new(key, kind, number, text).unwrap()
 }
 
 /// Sets options of the process, for methods that are loaded from now on.

@@ -10,24 +10,13 @@ extern crate executorch_threadpool as _;
 use executorch_abi::backend::*;
 use executorch_abi::error::ET_OK;
 use std::collections::BTreeMap;
-use std::ffi::c_char;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Sets an option of the process, for methods that are loaded from now on.
 fn set(key: &str, text: &str) {
-    let mut option = et_backend_option_t {
-        key: [0; ET_OPTION_KEY_SIZE],
-        kind: ET_OPTION_STRING,
-        number: 0,
-        string: [0; ET_OPTION_STRING_SIZE],
-    };
-    let copy = |to: &mut [c_char], from: &str| {
-        to.iter_mut().zip(from.bytes()).for_each(|(to, from)| *to = from as c_char);
-    };
-    copy(&mut option.key, key);
-    copy(&mut option.string, text);
+    let option = et_backend_option_t::new(key, ET_OPTION_STRING, 0, text).unwrap();
     // SAFETY: the backend is registered, so that its table lives as long as the process; the option is valid.
     unsafe {
         let backend = &*et_backend_find(c"XnnpackBackend".as_ptr());

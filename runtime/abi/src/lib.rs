@@ -15,7 +15,8 @@
 //! * Strings are NUL-terminated UTF-8 unless a length stands beside them.
 //! * Opaque handles may be shared between threads unless the noun's page says otherwise.
 //!
-//! [`rust`], [`view`] and [`args`] hold what Rust callers share on top: the error type and checked views.
+//! [`rust`], [`view`] and [`args`] hold what Rust callers share on top: the error type and checked views; so do
+//! [`parallel_tasks`] and [`backend::et_backend_option_t::new`].
 #![allow(non_camel_case_types)]
 // Opaque handles have no `repr(C)`, so that their header declares them and does not define them.
 #![allow(improper_ctypes)]
@@ -30,9 +31,11 @@ pub mod loader;
 pub mod log;
 pub mod memory;
 pub mod method;
+mod options;
 pub mod program;
 pub mod registration;
 pub mod rust;
+mod tasks;
 pub mod tensor;
 pub mod threadpool;
 pub mod tracer;
@@ -41,4 +44,5 @@ pub mod view;
 
 pub use args::{Args, Scalar};
 pub use rust::{Dtype, Error, Result};
+pub use tasks::parallel_tasks;
 pub use view::{Element, TensorMut, TensorRef};

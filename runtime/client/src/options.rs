@@ -2,11 +2,10 @@
 
 use crate::data_map::DataMap;
 use crate::text;
+use executorch_abi::Result;
 use executorch_abi::backend::*;
-use executorch_abi::error::ET_ERROR_INVALID_ARGUMENT;
 use executorch_abi::method::et_method_options_t;
-use executorch_abi::{Error, Result};
-use std::ffi::{CString, c_char};
+use std::ffi::CString;
 use std::ptr::null;
 
 /// How a method is loaded.
@@ -68,21 +67,12 @@ impl BackendOptions {
     /// Adds an option; of two under one key the backend decides, commonly for the last. Fails if the key or a text is
     /// too long for the ABI.
     pub fn set(&mut self, backend: &str, key: &str, value: &OptionValue) -> Result<()> {
-        let mut option = et_backend_option_t {
-            key: [0; ET_OPTION_KEY_SIZE],
-            kind: ET_OPTION_INT,
-            number: 0,
-            string: [0; ET_OPTION_STRING_SIZE],
+        let (kind, number, text) = match value {
+            OptionValue::Bool(value) => (ET_OPTION_BOOL, i32::from(*value), ""),
+            OptionValue::Int(value) => (ET_OPTION_INT, *value, ""),
+            OptionValue::String(value) => (ET_OPTION_STRING, 0, value.as_str()),
         };
-        write(&mut option.key, key, "the option's key")?;
-        match value {
-            OptionValue::Bool(value) => (option.kind, option.number) = (ET_OPTION_BOOL, i32::from(*value)),
-            OptionValue::Int(value) => option.number = *value,
-            OptionValue::String(value) => {
-                option.kind = ET_OPTION_STRING;
-                write(&mut option.string, value, &format!("the option {key:?}"))?;
-            }
-        }
+        let option = et_backend_option_t::new(key, kind, number, text)?;
         let backend = text::to_c(backend, "the backend's id")?;
         match self.entries.iter_mut().find(|(id, _)| *id == backend) {
             Some((_, options)) => options.push(option),
@@ -90,18 +80,4 @@ impl BackendOptions {
         }
         Ok(())
     }
-}
-
-/// Copies a text to a field that must hold its NUL too.
-fn write(to: &mut [c_char], from: &str, what: &str) -> Result<()> {
-    let text = text::to_c(from, what)?;
-    let bytes = text.as_bytes();
-    if bytes.len() >= to.len() {
-        return Err(Error::new(
-            ET_ERROR_INVALID_ARGUMENT,
-            format!("{what} has {} bytes, at most {} are possible", bytes.len(), to.len() - 1),
-        ));
-    }
-    to.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from as c_char);
-    Ok(())
 }

@@ -94,18 +94,7 @@ fn exported() -> PathBuf {
 }
 
 fn option(key: &str, kind: et_option_kind_t, number: i32, text: &str) -> et_backend_option_t {
-    let mut option = et_backend_option_t {
-        key: [0; ET_OPTION_KEY_SIZE],
-        kind,
-        number,
-        string: [0; ET_OPTION_STRING_SIZE],
-    };
-    let copy = |to: &mut [c_char], from: &str| {
-        to.iter_mut().zip(from.bytes()).for_each(|(t, f)| *t = f as c_char);
-    };
-    copy(&mut option.key, key);
-    copy(&mut option.string, text);
-    option
+    et_backend_option_t::new(key, kind, number, text).unwrap()
 }
 
 fn load_with(program: &Program, options: &[et_backend_option_t]) -> Result<Method> {

@@ -11,6 +11,8 @@ import pytest
 from executorch_runtime import Method, Runtime
 
 PROGRAMS = Path(__file__).resolve().parents[3] / "checks" / "conformance" / "programs"
+# Larger models, in a folder beside the repository that not everybody has.
+MODELS = Path(__file__).resolve().parents[4] / "shared" / "models"
 CORE_PROGRAMS = Path(__file__).resolve().parents[2] / "core" / "tests" / "programs"
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import CORE_PROGRAMS, PROGRAMS
-
-MODELS = PROGRAMS.parents[3] / "shared" / "models"
+from conftest import CORE_PROGRAMS, MODELS, PROGRAMS
 
 
 def run(*arguments: object, status: int = 0) -> str:

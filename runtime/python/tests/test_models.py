@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import PROGRAMS
+from conftest import MODELS
 
-MODELS = PROGRAMS.parents[3] / "shared" / "models"
 # Errors relative to the spread of the expected output: the largest one, and their root mean square. Rounding in 8 bits
 # may fall the other way in every layer.
 EXACT, EIGHT_BITS = (1e-4, 1e-5), (0.5, 0.1)

@@ -90,6 +90,12 @@ pub struct Kernels<T: 'static> {
     pub(crate) strips: &'static [StripFn<T>],
 }
 
+impl<T> std::fmt::Debug for Kernels<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kernels").field("lanes", &self.lanes).finish_non_exhaustive()
+    }
+}
+
 impl<T> Kernels<T> {
     /// Columns of a B panel.
     pub(crate) fn nr(&self) -> usize {

@@ -21,17 +21,11 @@ const STAGE: usize = 64 * 1024;
 const BLOCK: usize = 16 * 1024;
 
 /// Weights are packed, group after group, as `[K, OC]` with `K = (y, x, channel)`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct InPlace {
     kernels: &'static Kernels<f32>,
     /// Elements of each group's packed weights.
     group: usize,
-}
-
-impl std::fmt::Debug for InPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("InPlace")
-    }
 }
 
 /// How the work on one image and group is cut.

@@ -19,17 +19,11 @@ const STAGE: usize = 160 * 1024;
 const IN_PLACE_CHANNELS: usize = 128;
 
 /// Weights are packed, group after group, as `[OC, K]` with `K = (channel, y, x)`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Patches {
     kernels: &'static Kernels<f32>,
     /// Elements of each group's packed weights.
     group: usize,
-}
-
-impl std::fmt::Debug for Patches {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Patches")
-    }
 }
 
 /// How the work on one image and group is cut.

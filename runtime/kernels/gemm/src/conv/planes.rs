@@ -21,15 +21,9 @@ const SLACK: usize = 64;
 const FLAT_WIDTH: usize = 48;
 
 /// Weights are packed as `[OC][taps]`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Planes {
     kernels: &'static Kernels<f32>,
-}
-
-impl std::fmt::Debug for Planes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Planes")
-    }
 }
 
 /// The planes that one channel is copied into.

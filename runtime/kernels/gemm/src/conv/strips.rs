@@ -17,15 +17,9 @@ use std::ops::Range;
 const NEAR: usize = 6 * 1024;
 
 /// Weights are packed as `[taps][C]`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Strips {
     kernels: &'static Kernels<f32>,
-}
-
-impl std::fmt::Debug for Strips {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Strips")
-    }
 }
 
 /// How the work on one image is cut.
