@@ -46,7 +46,7 @@ impl Library {
 /// Returns the library, which is built if it is not in the cache. Takes minutes then; other processes that want the
 /// same library wait for it.
 pub fn build(config: &Config) -> Result<Library> {
-    let name = format!("xnnpack-{}-{}", config.target.arch(), key(config.target)?);
+    let name = format!("xnnpack-{}-{}", config.target.arch(), key(config.target, &config.flags)?);
     let root = config.cache.join(&name);
     if !root.is_dir() {
         let _lock = Lock::wait(&config.cache.join(format!("{name}.lock")))?;
@@ -89,7 +89,7 @@ fn make(config: &Config, work: &Path, root: &Path) -> Result<()> {
 }
 
 /// A digest over everything that decides about the bytes of the library.
-fn key(target: Target) -> Result<String> {
+fn key(target: Target, flags: &str) -> Result<String> {
     let mut hash = Sha256::new();
     let mut add = |text: &str| hash.update(format!("{}\0{text}\0", text.len()));
     for source in source::sources()?.values() {
@@ -103,6 +103,9 @@ fn key(target: Target) -> Result<String> {
     add(compile::CXX_FLAGS);
     add(compile::machine_flags(target));
     compile::DEFINITIONS.iter().for_each(|definition| add(definition));
+    if !flags.is_empty() {
+        add(flags);
+    }
     let digest = hash.finalize();
     Ok(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
 }
@@ -114,8 +117,13 @@ mod tests {
 
     #[test]
     fn targets_have_builds_of_their_own() {
-        assert_ne!(key(Target::X86_64).unwrap(), key(Target::Aarch64).unwrap());
-        assert_eq!(key(Target::X86_64).unwrap(), key(Target::X86_64).unwrap());
+        assert_ne!(key(Target::X86_64, "").unwrap(), key(Target::Aarch64, "").unwrap());
+        assert_eq!(key(Target::X86_64, "").unwrap(), key(Target::X86_64, "").unwrap());
+    }
+
+    #[test]
+    fn flags_have_builds_of_their_own() {
+        assert_ne!(key(Target::X86_64, "").unwrap(), key(Target::X86_64, "-fsanitize=address").unwrap());
     }
 
     #[test]
@@ -126,25 +134,27 @@ mod tests {
             cache: dir.path().join("cache"),
             tools: Tools::new(dir.path().join("tools")),
             sources: Some(dir.path().join("empty")),
+            flags: String::new(),
         };
         for _ in 0..2 {
             let error = format!("{:#}", build(&config).unwrap_err());
             assert!(error.contains(SOURCES), "{error}");
         }
-        let name = format!("xnnpack-x86_64-{}", key(Target::X86_64).unwrap());
+        let name = format!("xnnpack-x86_64-{}", key(Target::X86_64, "").unwrap());
         assert!(!config.cache.join(name).exists());
     }
 
     #[test]
     fn what_is_in_the_cache_is_not_built() {
         let dir = tempfile::tempdir().unwrap();
-        let name = format!("xnnpack-x86_64-{}", key(Target::X86_64).unwrap());
+        let name = format!("xnnpack-x86_64-{}", key(Target::X86_64, "").unwrap());
         fs::create_dir_all(dir.path().join(&name)).unwrap();
         let config = Config {
             target: Target::X86_64,
             cache: dir.path().to_owned(),
             tools: Tools::new(dir.path().join("tools")),
             sources: Some(dir.path().join("empty")),
+            flags: String::new(),
         };
         assert_eq!(build(&config).unwrap().lib(), dir.path().join(name).join("lib"));
         assert!(!config.tools.dir().exists());

@@ -77,7 +77,7 @@ pub fn compile(config: &Config, sources: &BTreeMap<String, PathBuf>, work: &Path
     step("configure XNNPACK", || {
         let mut cmake = command(&bin.join("cmake"));
         cmake.args(["-G", "Ninja", "-S"]).arg(&project).arg("-B").arg(&build);
-        cmake.args(definitions(config.target, &wrappers, &bin, work, sources));
+        cmake.args(definitions(config, &wrappers, &bin, work, sources));
         output(&mut cmake)
     })?;
     step("compile XNNPACK", || {
@@ -94,7 +94,7 @@ pub fn compile(config: &Config, sources: &BTreeMap<String, PathBuf>, work: &Path
 
 /// All definitions for cmake.
 fn definitions(
-    target: Target,
+    config: &Config,
     wrappers: &Wrappers,
     bin: &Path,
     work: &Path,
@@ -102,10 +102,10 @@ fn definitions(
 ) -> Vec<String> {
     // The folder of the build must not stand in its result.
     let map = format!("\"-ffile-prefix-map={}=/xnnpack\"", work.display());
-    let flags = format!("{FLAGS} {} {map}", machine_flags(target));
+    let flags = format!("{FLAGS} {} {map} {}", machine_flags(config.target), config.flags);
     let mut all: Vec<String> = DEFINITIONS.iter().map(|&text| text.to_owned()).collect();
     all.extend([
-        format!("CMAKE_SYSTEM_PROCESSOR={}", target.arch()),
+        format!("CMAKE_SYSTEM_PROCESSOR={}", config.target.arch()),
         format!("CMAKE_C_FLAGS={flags}"),
         format!("CMAKE_CXX_FLAGS={flags} {CXX_FLAGS}"),
         format!("CMAKE_ASM_FLAGS={flags}"),

@@ -9,6 +9,9 @@ pub const SOURCES: &str = "EXECUTORCH_XNNPACK_SOURCES";
 /// Environment variable: the folder that keeps finished builds, instead of `native` in cargo's target folder.
 /// It may be shared by any number of source trees.
 pub const CACHE: &str = "EXECUTORCH_NATIVE_CACHE";
+/// Environment variable: more flags for each compilation, such as those of a sanitizer. Builds with other flags are other
+/// builds: they lie side by side in the cache.
+pub const FLAGS: &str = "EXECUTORCH_XNNPACK_FLAGS";
 
 /// The machine that the library runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,13 +67,16 @@ pub struct Config {
     pub tools: Tools,
     /// A folder with the source archives; if none, they are downloaded.
     pub sources: Option<PathBuf>,
+    /// More flags for each compilation; empty as a rule.
+    pub flags: String,
 }
 
 impl Config {
-    /// The configuration for a cargo target folder, changed by the variables [`SOURCES`] and [`CACHE`].
+    /// The configuration for a cargo target folder, changed by the variables [`SOURCES`], [`CACHE`] and [`FLAGS`].
     pub fn from_environment(target: Target, target_folder: &Path) -> Self {
         let tools = Tools::new(target_folder.join("tools"));
-        Self { target, cache: cache(target_folder), tools, sources: folder(SOURCES) }
+        let flags = std::env::var(FLAGS).unwrap_or_default();
+        Self { target, cache: cache(target_folder), tools, sources: folder(SOURCES), flags }
     }
 
     /// The configuration of a build script.

@@ -12,5 +12,5 @@ mod source;
 mod wrapper;
 
 pub use cache::{Library, build};
-pub use config::{CACHE, Config, SOURCES, Target, cache};
+pub use config::{CACHE, Config, FLAGS, SOURCES, Target, cache};
 pub use source::{Source, sources};
