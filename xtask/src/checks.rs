@@ -31,6 +31,9 @@ pub fn run(place: &Place) -> Result<ExitCode> {
     tally.check("lints", || command::run(&mut cargo(&lints)));
     let test = ["test", "--workspace", "--no-fail-fast"];
     tally.suite("Rust tests", || count(&mut cargo(&test), cargo_summary));
+    for (what, script) in [("operator", "coverage.py"), ("kind of XNNPACK node", "xnnpack_coverage.py")] {
+        tally.check(&format!("every {what} has a conformance case"), || covered(place, script));
+    }
     tally.check("C headers are current", || headers::generate(place, true));
     tally.check("readers of the file formats are current", || schema::generate(place, true));
     tally.check("declarations of XNNPACK are current", || bindings::generate(place, true));
@@ -63,6 +66,12 @@ impl Tally {
         self.passed += passed;
         self.failed += failed;
     }
+}
+
+/// Runs a script of the conformance programs that tells what they lack. It needs nothing but Python.
+fn covered(place: &Place, script: &str) -> Result<()> {
+    let mut python = Environment::new::<&str>(place, "clean", &[])?.python();
+    command::run(python.arg(place.root.join("checks/conformance").join(script)))
 }
 
 /// The Python package's tests, against the installed wheel.

@@ -35,6 +35,50 @@ fn every_lowered_program_is_read() {
     }
 }
 
+/// What products work on, as `checks/conformance` writes it.
+fn factors(graph: &Graph, node: &Node) -> String {
+    let short = |id: ValueId| match graph.value(id).element.datatype() {
+        Type::Float32 => "f32",
+        Type::Float16 => "f16",
+        Type::BFloat16 => "bf16",
+        Type::QInt8 => "qs8",
+        Type::QCInt8 => "qc8w",
+        Type::QCInt4 => "qc4w",
+        Type::QBInt4 => "qb4w",
+        Type::QDInt8 => "qd8",
+        other => panic!("{other:?} is in no such program"),
+    };
+    let (read, filter, written) = (short(node.inputs[0]), short(node.inputs[1]), short(node.outputs[0]));
+    if read == written { format!("{read}*{filter}") } else { format!("{read}*{filter}->{written}") }
+}
+
+/// The descriptions of the conformance programs were read from them by other code; coverage is counted by them.
+#[test]
+fn payloads_hold_what_their_descriptions_say() {
+    let mut products = 0;
+    for path in executorch_conformance::suites(&executorch_conformance::folder("xnnpack")) {
+        let suite = executorch_conformance::Suite::read(&path);
+        let program = Program::open(&path.with_extension("pte"));
+        let mut described: HashMap<_, _> =
+            suite.delegates.iter().map(|(method, parts)| (method.as_str(), parts.iter())).collect();
+        for (method, payload) in program.methods.iter().zip(&program.payloads) {
+            let part = described.get_mut(method.as_str()).unwrap().next().unwrap();
+            let graph = read(payload, &program.named).unwrap();
+            assert_eq!(part.split(", ").count(), graph.nodes.len(), "{} {method}", path.display());
+            for (node, text) in graph.nodes.iter().zip(part.split(", ")) {
+                let (kind, datatype) = text.split_once(' ').unwrap();
+                assert_eq!(node.kind(), format!("XNN{kind}"), "{} {method}", path.display());
+                if datatype.contains('*') {
+                    assert_eq!(factors(&graph, node), datatype, "{} {method}", path.display());
+                    products += 1;
+                }
+            }
+        }
+        assert!(described.values_mut().all(|rest| rest.next().is_none()), "{}", path.display());
+    }
+    assert!(products > 200, "only {products} products");
+}
+
 /// The networks have these layers by their definitions in torchvision.
 #[test]
 fn known_networks_have_their_layers() {

@@ -32,6 +32,8 @@ pub type Named = HashMap<String, (Owner, ByteRange)>;
 /// The payloads of a program that are for this delegate, and its named data.
 pub struct Program {
     pub payloads: Vec<Vec<u8>>,
+    /// For each payload the method that it belongs to.
+    pub methods: Vec<String>,
     pub named: Named,
 }
 
@@ -43,14 +45,18 @@ impl Program {
         let structure = &file[..header.program_size as usize];
         let Parsed { layout, plans } = parse_program(structure, header, file.len() as u64).unwrap();
         let at = |range: ByteRange| range.offset as usize..(range.offset + range.size) as usize;
-        let delegates = plans.iter().flat_map(|plan| &plan.delegates);
-        let payloads = delegates
-            .filter(|delegate| delegate.backend.as_c_str() == c"XnnpackBackend")
-            .map(|delegate| match delegate.payload {
-                Payload::Inline(range) => structure[at(range)].to_vec(),
-                Payload::Segment(segment) => file[at(layout.segments[segment as usize])].to_vec(),
+        let delegates =
+            plans.iter().flat_map(|plan| plan.delegates.iter().map(move |part| (&plan.name, part)));
+        let (methods, payloads) = delegates
+            .filter(|(_, delegate)| delegate.backend.as_c_str() == c"XnnpackBackend")
+            .map(|(method, delegate)| {
+                let payload = match delegate.payload {
+                    Payload::Inline(range) => &structure[at(range)],
+                    Payload::Segment(segment) => &file[at(layout.segments[segment as usize])],
+                };
+                (method.to_str().unwrap().to_owned(), payload.to_vec())
             })
-            .collect();
+            .unzip();
         let owner: Owner = file.clone();
         let own = layout.named_data.iter().map(|(key, segment)| {
             (key.to_str().unwrap().to_owned(), (owner.clone(), layout.segments[*segment as usize]))
@@ -60,7 +66,7 @@ impl Program {
         for path in data.iter().filter(|path| path.exists()) {
             named.extend(external(path));
         }
-        Self { payloads, named }
+        Self { payloads, methods, named }
     }
 }
 
