@@ -1,5 +1,7 @@
 //! Sessions: who packs, who shares, and what a folder changes.
 
+mod unwritable;
+
 use super::digest::Digest;
 use super::disk::Folder;
 use super::session::Session;

@@ -1,5 +1,7 @@
 //! Files as others may leave them.
 
+mod damage;
+
 use super::super::digest::Digest;
 use super::super::memory::{Packed, Supply};
 use super::folder::{Folder, PACK, TEMPORARY};
@@ -237,10 +239,41 @@ fn things_that_are_no_files_are_left_alone() {
     assert!(!left.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with(TEMPORARY)));
 
     fs::remove_dir(&path).unwrap();
-    let status = std::process::Command::new("mkfifo").arg(&path).status();
-    if status.is_ok_and(|status| status.success()) {
-        assert!(folder.pack(key("graph")).is_none(), "a pipe, which nobody writes to");
-    }
+    pipe(&path);
+    assert!(folder.pack(key("graph")).is_none(), "a pipe, which nobody writes to");
+    write(&folder, key("graph"));
+    check(&folder, key("graph"));
+}
+
+#[test]
+fn references_that_are_no_files_are_left_alone() {
+    let (directory, folder, path) = one_file();
+    let (source, graph) = (key("source"), key("graph"));
+    let path = path.with_file_name(format!("{}.ref", source.to_hex()));
+    let found = || folder.reference(source);
+    folder.write_reference(source, graph).unwrap();
+    let aside = directory.path().join("aside");
+    fs::rename(&path, &aside).unwrap();
+    symlink(&aside, &path).unwrap();
+    assert_eq!(found(), None, "a link, even to a good file");
+    folder.write_reference(source, graph).unwrap();
+    assert_eq!(found(), Some(graph));
+    assert!(!path.symlink_metadata().unwrap().is_symlink());
+
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert_eq!(found(), None);
+    assert!(folder.write_reference(source, graph).is_err());
+    fs::remove_dir(&path).unwrap();
+    pipe(&path);
+    assert_eq!(found(), None);
+    folder.write_reference(source, graph).unwrap();
+    assert_eq!(found(), Some(graph));
+    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 2, "nothing else is left");
+}
+
+fn pipe(path: &Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 #[test]
