@@ -6,7 +6,7 @@ import gc
 
 import numpy as np
 import pytest
-from conftest import PROGRAMS
+from conftest import CORE_PROGRAMS, PROGRAMS
 from executorch_runtime import portable_lib
 
 
@@ -95,3 +95,69 @@ def test_inputs_that_were_set_stay_alive(add_path):
         method.execute()
         assert method.get_outputs()[0].tolist() == [[7.0] * 4] * 2
     del filler
+
+
+XNNPACK = f"""
+import ctypes, gc, _ctypes
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+library = Path(find_spec("executorch_runtime").submodule_search_locations[0]) / "lib" / "libexecutorch_backend_xnnpack.so.1"
+
+def reopen():
+    for _ in range(10):
+        _ctypes.dlclose(ctypes.CDLL(str(library))._handle)
+
+def is_mapped():
+    return library.name in Path("/proc/self/maps").read_text()
+
+def work(times):
+    import numpy as np
+    from executorch_runtime import Runtime
+    ones = np.ones((2, 4), np.float32)
+    for _ in range(times):
+        method = Runtime.get().load_program({str(CORE_PROGRAMS / "add_xnnpack.pte")!r}).load_method("forward")
+        assert all((output == 2).all() for output in method.execute([ones, ones]))
+    return True
+
+def threads(times):
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, [times] * 4))
+    gc.collect()
+"""
+
+
+def test_delegated_programs_leave_no_memory_behind(python):
+    code = """
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+threads(200)
+before = resident()
+threads(1000)
+print(resident() - before)
+"""
+    # A thousand bytes for each load would be four megabytes.
+    assert int(python(XNNPACK + code)) < 2 << 20
+
+
+def test_the_delegate_s_library_stays_whoever_closes_it(python):
+    """Opened and closed before the package is there, while programs run, and afterwards."""
+    code = """
+assert not is_mapped()
+reopen()
+assert is_mapped()
+work(1)
+with ThreadPoolExecutor(1) as other:
+    running = other.submit(threads, 50)
+    while not running.done():
+        reopen()
+    running.result()
+reopen()
+work(1)
+from executorch_runtime import Runtime, registration_errors
+assert registration_errors() == [], registration_errors()
+print(Runtime.get().backend_registry.registered_backend_names)
+"""
+    assert python(XNNPACK + code) == "['XnnpackBackend']\n"
