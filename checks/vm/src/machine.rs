@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Exit statuses of a command that `timeout` ended.
 const TIMED_OUT: [i32; 2] = [124, 137];
 /// How long a machine may take to stop the command, to write results, and to switch itself off.
-const GRACE: Duration = Duration::from_secs(90);
+const GRACE: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(90) };
 
 /// A machine that is ready to run jobs. Every run starts from the same state.
 #[derive(Clone, Debug)]
@@ -69,6 +69,7 @@ fn prepare(image: &Image, settings: &Settings, progress: Progress<'_>) -> Result
             entry
         }
     };
+    tools::ensure(cache, &[tools::MKSQUASHFS])?;
     let emulator = match &settings.emulator {
         Some(emulator) => emulator.clone(),
         None => {
@@ -76,7 +77,7 @@ fn prepare(image: &Image, settings: &Settings, progress: Progress<'_>) -> Result
                 Arch::X86_64 => tools::QEMU_X86_64,
                 Arch::Aarch64 => tools::QEMU_AARCH64,
             };
-            tools::ensure(cache, &[tool, tools::MKSQUASHFS])?;
+            tools::ensure(cache, &[tool])?;
             tools::find(tool.0).with_context(|| format!("{} is missing", tool.0))?
         }
     };
@@ -247,3 +248,6 @@ fn pack(dir: &Path, file: &Path) -> Result<()> {
     command.arg(dir).arg(file).args(["-comp", "lz4", "-noappend", "-no-progress", "-no-xattrs", "-all-root"]);
     output(command.args(["-root-mode", "755", "-action", "chmod(a+rX)@true"])).map(drop)
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,7 +38,9 @@ pub fn command(plan: &Plan<'_>) -> Command {
     command.args(["-nic", "none", "-serial", "stdio"]);
     command.arg("-kernel").arg(plan.kernel).arg("-initrd").arg(plan.initrd);
     // A kernel that panics restarts, which ends the emulator; nobody attacks a machine that lives for minutes.
-    let words = format!("console={console} quiet panic=-1 mitigations=off random.trust_cpu=on");
+    // The time stamp counter is the real one also when it is emulated. Left to itself the kernel takes a clock that is
+    // slow to read, and that stood still for 43 s under load.
+    let words = format!("console={console} quiet panic=-1 mitigations=off random.trust_cpu=on tsc=reliable");
     command.args(["-append", &words]);
     for (index, (path, writable)) in plan.disks.iter().enumerate() {
         let mut drive = OsString::from(format!("id=d{index},format=raw,if=none,cache=unsafe"));
