@@ -1,0 +1,36 @@
+//! `wheelhouse`: packs, audits and publishes wheels. Results go to standard output, everything else to standard error.
+
+mod pack;
+mod tree;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Packs, audits and publishes wheels.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// One subcommand a file: its arguments and its `run`.
+#[derive(Subcommand)]
+enum Command {
+    Pack(pack::Arguments),
+}
+
+fn main() -> ExitCode {
+    run(Cli::parse().command).unwrap_or_else(|error| {
+        eprintln!("wheelhouse: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Pack(arguments) => pack::run(&arguments),
+    }
+}
