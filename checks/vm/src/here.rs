@@ -1,6 +1,6 @@
 //! A quick stand-in for a clean machine: this one, with most of it out of sight.
 
-use crate::job::Paths;
+use crate::job::{GRACE, Paths};
 use crate::results::End;
 use crate::watch::{self, Ending, Limits, Running, Seen};
 use crate::{Job, Progress, tools};
@@ -43,10 +43,11 @@ impl Here {
         )?;
         fs::write(users.path().join("group"), "root:x:0:\nuser:x:1000:\n")?;
         let mut command = self.namespaces(&fs::canonicalize(&job.files)?, paths, users.path());
-        // The command's own lines come after this one.
-        command.args(["sh", "-c", "echo executorch-vm: job starts; exec sh -c \"$1\"", "sh", &job.command]);
+        // When this ends, so does all that the command has started: the namespace of processes ends with it.
+        let script = "echo executorch-vm: job starts; exec timeout -k 5 \"$1\" sh -c \"$2\"";
+        command.args(["sh", "-c", script, "sh", &job.timeout.as_secs_f64().to_string(), &job.command]);
         let running = Running::start(&mut command, &paths.console)?;
-        let limits = Limits { boot: job.boot_timeout, job: job.timeout };
+        let limits = Limits { boot: job.boot_timeout, job: job.timeout + GRACE };
         let seen = watch::follow(running, "here", &paths.console, limits, progress)?;
         let end = match &seen.ending {
             Ending::Ended(status) if seen.boot.is_some() => {

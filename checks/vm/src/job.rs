@@ -5,6 +5,10 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+/// How long a machine may take to stop the command, to write results, and to switch itself off.
+pub(crate) const GRACE: Duration =
+    if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(90) };
+
 /// Files and a command for a clean machine.
 ///
 /// The command runs as an ordinary user called `user`, with an empty home as current folder, without a network and

@@ -4,7 +4,7 @@ use crate::cache::{self, Entry, Facts, INITRD, KERNEL, ROOT};
 use crate::cpio::Archive;
 use crate::error::Remains;
 use crate::here::Here;
-use crate::job::Paths;
+use crate::job::{GRACE, Paths};
 use crate::qemu::{self, Plan};
 use crate::results::{self, End};
 use crate::watch::{self, Ending, Limits, Running, Seen};
@@ -20,9 +20,6 @@ use std::time::Duration;
 
 /// Exit statuses of a command that `timeout` ended.
 const TIMED_OUT: [i32; 2] = [124, 137];
-/// How long a machine may take to stop the command, to write results, and to switch itself off.
-const GRACE: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(90) };
-
 /// A machine that is ready to run jobs. Every run starts from the same state.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -146,10 +143,7 @@ impl Machine {
         let late = match (&seen.ending, &end) {
             (Ending::NoStart, _) => Some(("the command did not start", job.boot_timeout)),
             (Ending::NoEnd, _) => Some(("the command did not end", job.timeout)),
-            // `timeout` says so by the status, which a command may return too; it did not if it was quick.
-            (_, Ok(end)) if TIMED_OUT.contains(&end.status) && end.seconds >= job.timeout.as_secs_f64() => {
-                Some(("the command did not end", job.timeout))
-            }
+            (_, Ok(end)) if timed_out(end, job.timeout) => Some(("the command did not end", job.timeout)),
             _ => None,
         };
         let report = paths.report(job);
@@ -188,6 +182,13 @@ impl Machine {
         };
         Err(Error::NoReport(remains))
     }
+}
+
+/// Whether `timeout` ended the command. It says so by a status that a command may return too, but not so late.
+fn timed_out(end: &End, limit: Duration) -> bool {
+    // Starts and ends are noticed a little late.
+    const SLACK: f64 = 0.2;
+    TIMED_OUT.contains(&end.status) && end.seconds + SLACK >= limit.as_secs_f64()
 }
 
 struct Emulated<'a> {
@@ -230,7 +231,7 @@ impl Emulated<'_> {
 
     /// The first file system: the image's, then what belongs to this job.
     fn first_files(&self, job: &Job) -> Result<Vec<u8>> {
-        let settings = format!("limit={}\n", job.timeout.as_secs_f64().ceil());
+        let settings = format!("limit={}\n", job.timeout.as_secs_f64());
         let mut bytes = fs::read(self.entry.path(INITRD))?;
         let own = Archive::default()
             .file("init", 0o755, include_bytes!("../guest/init.sh"))
