@@ -4,6 +4,7 @@
 use crate::door::Door;
 use crate::fpu::Mode;
 use crate::share::Share;
+use crate::tenant::Tenant;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
@@ -53,10 +54,11 @@ struct Job {
 
 unsafe extern "C-unwind" fn nothing(_: *mut c_void, _: usize) {}
 
-// The door and the job share the first cache line, so that one transfer brings a worker both.
+// Door, tenant and job share the first cache line, so that one transfer brings a worker or another caller all.
 #[repr(C, align(128))]
 pub(crate) struct Slot {
     pub(crate) door: Door,
+    pub(crate) tenant: Tenant,
     panicked: AtomicBool,
     job: UnsafeCell<Job>,
     shares: [Share; MAX_SHARES],
@@ -73,6 +75,7 @@ impl Slot {
         let mode = Mode::UNSET;
         Self {
             door: Door::new(),
+            tenant: Tenant::new(),
             panicked: AtomicBool::new(false),
             job: UnsafeCell::new(Job { work, shares: 1, mode }),
             shares: [const { Share::new() }; MAX_SHARES],
