@@ -56,7 +56,7 @@ pub fn choose(
     let version = output(Command::new(emulator).arg("--version"))?;
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
-    let key = digest::of_texts([&host, &version, model, &image.facts().kernel]);
+    let key = digest::of_texts([&host, &version, model]);
     let answer = cache.join(format!("kvm-{}", key.get(..16).unwrap_or(&key)));
     let _lock = Lock::wait(&cache.join("kvm.lock"))?;
     let known = fs::read_to_string(&answer).ok().and_then(|text| Acceleration::named(text.trim()));

@@ -2,6 +2,7 @@
 
 use crate::{Arch, Progress};
 use anyhow::{Context, Result, ensure};
+use executorch_tools::Lock;
 use executorch_tools::command::output;
 use std::fs;
 use std::path::Path;
@@ -15,14 +16,20 @@ const CONFIGURATION: &str = "/usr/lib/binfmt.d/qemu-aarch64.conf";
 /// The emulation that was switched on; dropping this switches it off.
 pub struct Emulation {
     mounted: bool,
+    /// Whoever needs the emulation meanwhile waits, lest it is switched off too early.
+    _lock: Lock,
 }
 
 /// Switches the emulation of `arch` on, if it is not on.
 ///
 /// The kernel keeps this setting for the whole machine, and only root can change it.
-pub fn enable(arch: Arch, progress: Progress<'_>) -> Result<Option<Emulation>> {
+pub fn enable(arch: Arch, cache: &Path, progress: Progress<'_>) -> Result<Option<Emulation>> {
     let entry = Path::new(DIR).join(NAME);
-    if arch.is_here() || entry.exists() {
+    if arch.is_here() {
+        return Ok(None);
+    }
+    let lock = Lock::wait(&cache.join("emulation.lock"))?;
+    if entry.exists() {
         return Ok(None);
     }
     ensure!(arch == Arch::Aarch64, "there is no emulation of {} here", arch.kernel());
@@ -34,7 +41,7 @@ pub fn enable(arch: Arch, progress: Progress<'_>) -> Result<Option<Emulation>> {
              systemd-binfmt, or run this once as root",
         )?;
     }
-    let emulation = Emulation { mounted };
+    let emulation = Emulation { mounted, _lock: lock };
     if !entry.exists() {
         let line = fs::read(CONFIGURATION).with_context(|| format!("cannot read {CONFIGURATION}"))?;
         fs::write(register, line).context("cannot register the emulator of arm64, which only root can")?;

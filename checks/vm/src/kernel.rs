@@ -30,12 +30,13 @@ pub fn unpack(packages: &Path, work: &Path, kernel: &Path, initrd: &Path) -> Res
     if !work.join("lib").exists() {
         std::os::unix::fs::symlink("usr/lib", work.join("lib"))?;
     }
-    let image = only(&work.join("boot"), "vmlinuz-")?;
-    let version = name_of(&image).trim_start_matches("vmlinuz-").to_owned();
+    let modules = only(&work.join("lib/modules"))?;
+    let version = name_of(&modules);
+    let image = [work.join("boot").join(format!("vmlinuz-{version}")), modules.join("vmlinuz")];
+    let image = image.iter().find(|path| path.is_file()).context("the kernel's packages have no vmlinuz")?;
     fs::copy(image, kernel)?;
     let depmod = tools::find("depmod").context("depmod is missing")?;
     output(Command::new(depmod).arg("-b").arg(work).arg(&version))?;
-    let modules = work.join("lib/modules").join(&version);
     let order = load_order(&fs::read_to_string(modules.join("modules.dep"))?);
 
     let busybox = ["usr/bin/busybox", "bin/busybox"].iter().map(|path| work.join(path)).find(|p| p.is_file());
@@ -95,13 +96,11 @@ fn load_order(dependencies: &str) -> Vec<String> {
     order
 }
 
-/// The only file in `dir` whose name begins with `prefix`.
-fn only(dir: &Path, prefix: &str) -> Result<PathBuf> {
-    let files = fs::read_dir(dir).with_context(|| dir.display().to_string())?;
-    let paths: Vec<_> = files.flatten().map(|file| file.path()).collect();
-    let mut found = paths.into_iter().filter(|path| name_of(path).starts_with(prefix));
-    let path = found.next().with_context(|| format!("the kernel's packages have no {prefix}*"))?;
-    ensure!(found.next().is_none(), "the kernel's packages have several {prefix}*");
+/// The only entry of `dir`.
+fn only(dir: &Path) -> Result<PathBuf> {
+    let mut entries = fs::read_dir(dir).with_context(|| dir.display().to_string())?;
+    let path = entries.next().with_context(|| format!("{} is empty", dir.display()))??.path();
+    ensure!(entries.next().is_none(), "{} should have the modules of one kernel only", dir.display());
     Ok(path)
 }
 

@@ -47,11 +47,11 @@ pub fn build(
     let mut needed =
         vec![tools::MMDEBSTRAP, tools::MKSQUASHFS, tools::DEPMOD, tools::DPKG_DEB, tools::XZ, tools::ZSTD];
     if image.arch() == Arch::Aarch64 && !image.arch().is_here() {
-        needed.push(tools::QEMU_USER_AARCH64);
+        needed.extend([tools::QEMU_USER_AARCH64, tools::ARCH_TEST]);
     }
     tools::ensure(cache, &needed)?;
     // The packages' own scripts run while they are installed.
-    let _emulation = binfmt::enable(image.arch(), progress)?;
+    let _emulation = binfmt::enable(image.arch(), cache, progress)?;
 
     let work = dir.join("work");
     fs::create_dir(&work)?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// A program and the Debian package that has it.
 pub type Tool = (&'static str, &'static str);
 
+pub const ARCH_TEST: Tool = ("arch-test", "arch-test");
 pub const BWRAP: Tool = ("bwrap", "bubblewrap");
 pub const DEPMOD: Tool = ("depmod", "kmod");
 pub const DPKG_DEB: Tool = ("dpkg-deb", "dpkg");
