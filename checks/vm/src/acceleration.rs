@@ -89,7 +89,7 @@ fn probe(emulator: &Path, arch: Arch, image: &Entry) -> Result<bool> {
         disks: &[],
     };
     let running = Running::start(&mut qemu::command(&plan), &console)?;
-    let limits = Limits { boot: PROBE, job: PROBE };
+    let limits = Limits { boot: PROBE, job: PROBE, grace: PROBE };
     let seen = watch::follow(running, "kvm", &console, limits, &|_| {})?;
     Ok(matches!(seen.ending, Ending::Ended(status) if status.success()) && seen.stage == "alive")
 }

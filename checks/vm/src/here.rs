@@ -47,7 +47,7 @@ impl Here {
         let script = "echo executorch-vm: job starts; exec timeout -k 5 \"$1\" sh -c \"$2\"";
         command.args(["sh", "-c", script, "sh", &job.timeout.as_secs_f64().to_string(), &job.command]);
         let running = Running::start(&mut command, &paths.console)?;
-        let limits = Limits { boot: job.boot_timeout, job: job.timeout + GRACE };
+        let limits = Limits { boot: job.boot_timeout, job: job.timeout, grace: GRACE };
         let seen = watch::follow(running, "here", &paths.console, limits, progress)?;
         let end = match &seen.ending {
             Ending::Ended(status) if seen.boot.is_some() => {

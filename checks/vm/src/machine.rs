@@ -223,7 +223,7 @@ impl Emulated<'_> {
             disks: &[(&self.entry.path(ROOT), false), (&files, false), (&disk, true)],
         };
         let running = Running::start(&mut qemu::command(&plan), &paths.console)?;
-        let limits = Limits { boot: job.boot_timeout, job: job.timeout + GRACE };
+        let limits = Limits { boot: job.boot_timeout, job: job.timeout, grace: GRACE };
         let seen = watch::follow(running, name, &paths.console, limits, progress)?;
         let end = results::unpack(&disk, &paths.results);
         Ok((seen, end))

@@ -43,8 +43,10 @@ impl Drop for Running {
 pub struct Limits {
     /// Until the command starts.
     pub boot: Duration,
-    /// From then to the end.
+    /// From then to its end.
     pub job: Duration,
+    /// To end the command, to take its results, and to switch the machine off.
+    pub grace: Duration,
 }
 
 /// How a machine ended.
@@ -98,7 +100,7 @@ pub fn follow(
         let job = boot.map_or(Duration::ZERO, |boot| start.elapsed() - boot);
         let over = match boot {
             None => (start.elapsed() > limits.boot).then_some(Ending::NoStart),
-            Some(_) => (job > limits.job).then_some(Ending::NoEnd),
+            Some(_) => (job > limits.job + limits.grace).then_some(Ending::NoEnd),
         };
         if let Some(ending) = status.map(Ending::Ended).or(over) {
             return Ok(Seen { ending, stage, boot, job });
