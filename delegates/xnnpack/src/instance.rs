@@ -103,7 +103,7 @@ impl Instance {
             shapes: Vec::with_capacity(count),
             is_shaped: false,
             arena: Arena::new(0)?,
-            scratch: own::Scratch::default(),
+            scratch: own::Scratch::new()?,
             addresses: vec![std::ptr::null_mut(); count],
             substitutes: (0..count).map(|_| None).collect(),
             is_read_by_library,
@@ -205,12 +205,14 @@ impl Instance {
         }
         let threads = self.threads.count();
         let access = self.workspace.access();
+        let mut scratch = 0;
         for step in &mut self.steps {
             match step {
                 Step::Library(segment) => segment.reshape(&self.shapes, &access)?,
-                Step::Own(operation) => operation.reshape(&self.shapes, threads, &mut self.scratch)?,
+                Step::Own(operation) => scratch = scratch.max(operation.reshape(&self.shapes, threads)?),
             }
         }
+        self.scratch.reserve(scratch)?;
         self.is_shaped = true;
         Ok(())
     }

@@ -10,6 +10,7 @@ mod narrow;
 mod product;
 mod slices;
 
+use crate::arena::Arena;
 use crate::cache::{Key, Session};
 use crate::graph::{Dims, Element, Graph, Node, Op, Role, Unary};
 use crate::names;
@@ -21,20 +22,27 @@ use executorch_abi::error::ET_ERROR_INTERNAL;
 use executorch_abi::{Error, Result};
 use executorch_gemm::{Isa, PACKING_VERSION, PackedBytes};
 use narrow::Narrow;
+pub use product::makes_one_row;
 use product::{FullyConnected, HalfFullyConnected};
 
 /// Memory for intermediate results, used by one operation after the other.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    data: Vec<f32>,
-}
+#[derive(Debug)]
+pub struct Scratch(Arena);
 
 impl Scratch {
-    /// Makes room for `length` elements.
-    fn reserve(&mut self, length: usize) {
-        if self.data.len() < length {
-            self.data.resize(length, 0.0);
-        }
+    /// None yet.
+    pub fn new() -> Result<Self> {
+        Ok(Self(Arena::new(0)?))
+    }
+
+    /// Makes room for `length` elements. They take memory when they are first used.
+    pub fn reserve(&mut self, length: usize) -> Result<()> {
+        self.0.reserve(length.saturating_mul(size_of::<f32>()))
+    }
+
+    fn elements(&mut self) -> &mut [f32] {
+        // SAFETY: the arena's bytes are aligned for any vector, were zeroed, and are borrowed through `self` alone.
+        unsafe { std::slice::from_raw_parts_mut(self.0.start().cast(), self.0.size() / size_of::<f32>()) }
     }
 }
 
@@ -123,8 +131,9 @@ impl Operation {
         &self.name
     }
 
-    /// Takes the shapes that the values of the graph have from now on, and the number of threads that may be used.
-    pub fn reshape(&mut self, shapes: &[Dims], threads: usize, scratch: &mut Scratch) -> Result<()> {
+    /// Takes the shapes that the values of the graph have from now on, and the number of threads that may be used. Tells
+    /// how many elements of scratch memory a run needs.
+    pub fn reshape(&mut self, shapes: &[Dims], threads: usize) -> Result<usize> {
         self.pool = ProcessPool { threads };
         let pool = &self.pool;
         let length = match &mut self.kind {
@@ -135,17 +144,16 @@ impl Operation {
             Kind::BatchProduct(op) => op.reshape(shapes, pool),
             Kind::Narrow(op) => op.reshape(shapes),
         };
-        scratch.reserve(length.map_err(|error| error.within(&self.name))?);
-        Ok(())
+        length.map_err(|error| error.within(&self.name))
     }
 
     /// Runs the node on memory: `addresses` tells where each value of the graph lies.
     ///
     /// # Safety
-    /// [`Operation::reshape`] succeeded with this scratch memory and with shapes for which the addresses of the node's
-    /// values hold enough elements, aligned; its results are writable and overlap with nothing else.
+    /// [`Operation::reshape`] succeeded with shapes for which the addresses of the node's values hold enough elements,
+    /// aligned; its results are writable and overlap with nothing else.
     pub unsafe fn run(&self, addresses: &[*mut u8], scratch: &mut Scratch) -> Result<()> {
-        let (pool, scratch) = (&self.pool, &mut scratch.data[..]);
+        let (pool, scratch) = (&self.pool, scratch.elements());
         // SAFETY: the caller's promise, for all.
         let done = unsafe {
             match &self.kind {

@@ -4,7 +4,8 @@ use super::convolution::activation;
 use super::slices::{Operand, constant, elements};
 use super::{is_float_with_constants, kernel, packed};
 use crate::cache::Session;
-use crate::graph::{Constant, Dims, Element, Graph, Node, Op, Role};
+use crate::graph::{Constant, Dims, Element, Graph, Node, Op, Role, ValueId};
+use crate::pages;
 use crate::threads::ProcessPool;
 use executorch_abi::error::ET_ERROR_INTERNAL;
 use executorch_abi::{Error, Result};
@@ -29,10 +30,77 @@ pub fn can_run_half(graph: &Graph, node: &Node) -> bool {
         && node.inputs.iter().skip(2).chain(&node.outputs).all(|v| float(kind(v)))
 }
 
+/// The weights of a layer of `ins` inputs and `outs` outputs.
+#[derive(Debug)]
+enum Weights {
+    Packed(PackedB<f32>),
+    /// As the program holds them.
+    Plain(Plain),
+}
+
+impl Weights {
+    /// `[ins, outs]`.
+    fn shape(&self) -> [usize; 2] {
+        match self {
+            Self::Packed(packed) => packed.shape(),
+            Self::Plain(plain) => plain.shape,
+        }
+    }
+
+    fn rhs(&self) -> Result<Rhs<'_, f32>> {
+        Ok(match self {
+            Self::Packed(packed) => Rhs::Packed(packed),
+            Self::Plain(plain) => Rhs::View(plain.matrix()?),
+        })
+    }
+}
+
+/// Weights where the program has them: a product of one row reads each of them once, so bringing them into another order
+/// (and into memory of their own) would take longer than the product.
+#[derive(Debug)]
+struct Plain {
+    constant: Constant,
+    shape: [usize; 2],
+    /// The rows of the constant are inputs, not outputs.
+    is_transposed: bool,
+}
+
+impl Plain {
+    /// The weights of a node that makes one row, if they are aligned 32-bit floats.
+    fn of(graph: &Graph, node: &Node, filter: ValueId, shape: [usize; 2]) -> Result<Option<Self>> {
+        let constant = constant(graph, filter)?;
+        let is_float = matches!(graph.value(filter).element, Element::Float32);
+        let is_readable = bytemuck::try_cast_slice::<u8, f32>(constant.bytes()).is_ok();
+        if !is_float || !is_readable || !makes_one_row(graph, node) {
+            return Ok(None);
+        }
+        pages::read_ahead(constant.bytes());
+        Ok(Some(Self { constant: constant.clone(), shape, is_transposed: node.transposed_weight }))
+    }
+
+    fn matrix(&self) -> Result<Matrix<'_, f32>> {
+        let [ins, outs] = self.shape;
+        let elements = bytemuck::try_cast_slice(self.constant.bytes());
+        let elements = elements.map_err(|e| Error::new(ET_ERROR_INTERNAL, e.to_string()))?;
+        let matrix = match self.is_transposed {
+            true => Matrix::row_major(elements, ins, outs),
+            false => Matrix::row_major(elements, outs, ins).map(|matrix| matrix.transposed()),
+        };
+        matrix.map_err(kernel)
+    }
+}
+
+/// Whether a fully connected node makes one row, as its shapes are declared.
+pub fn makes_one_row(graph: &Graph, node: &Node) -> bool {
+    let rows =
+        |v: &_| graph.value(*v).dims.split_last().map_or(1, |(_, rows)| rows.iter().product::<usize>());
+    node.outputs.iter().all(|v| rows(v) <= 1)
+}
+
 /// The weights of a fully connected node, and what it reads and writes.
 #[derive(Debug)]
 struct Layer {
-    weights: PackedB<f32>,
+    weights: Weights,
     bias: Option<Vec<f32>>,
     activation: Activation<f32>,
     input: Operand,
@@ -54,16 +122,23 @@ impl Layer {
         };
         let &[first, second] = &graph.value(*filter).dims[..] else { return Err(super::no_kernel()) };
         let (outs, ins) = if node.transposed_weight { (second, first) } else { (first, second) };
-        let filter = constant(graph, *filter)?;
-        let isa = Isa::active();
-        let length = PackedB::<f32>::packed_len([ins, outs], isa).map_err(kernel)?;
-        let bytes = packed(session, graph, node, "fully connected", length, |to| {
-            let filter = widen(filter);
-            let matrix = Matrix::row_major(&filter, first, second).map_err(kernel)?;
-            let matrix = if node.transposed_weight { matrix } else { matrix.transposed() };
-            let pool = ProcessPool { threads: crate::threads::count() };
-            PackedB::pack_into(&matrix, isa, &pool, to).map_err(kernel)
-        })?;
+        let shape = [ins, outs];
+        let weights = match Plain::of(graph, node, *filter, shape)? {
+            Some(plain) => Weights::Plain(plain),
+            None => {
+                let filter = constant(graph, *filter)?;
+                let isa = Isa::active();
+                let length = PackedB::<f32>::packed_len(shape, isa).map_err(kernel)?;
+                let bytes = packed(session, graph, node, "fully connected", length, |to| {
+                    let filter = widen(filter);
+                    let matrix = Matrix::row_major(&filter, first, second).map_err(kernel)?;
+                    let matrix = if node.transposed_weight { matrix } else { matrix.transposed() };
+                    let pool = ProcessPool { threads: crate::threads::count() };
+                    PackedB::pack_into(&matrix, isa, &pool, to).map_err(kernel)
+                })?;
+                Weights::Packed(PackedB::from_bytes(shape, isa, bytes).map_err(kernel)?)
+            }
+        };
         let bias = match rest.first() {
             None => None,
             Some(&id) => {
@@ -75,7 +150,7 @@ impl Layer {
             }
         };
         Ok(Self {
-            weights: PackedB::from_bytes([ins, outs], isa, bytes).map_err(kernel)?,
+            weights,
             bias,
             activation: activation(last),
             input: Operand::new(*input),
@@ -95,25 +170,25 @@ impl Layer {
         Ok(())
     }
 
-    fn product<'a>(&'a self, input: Matrix<'a, f32>) -> Product<'a, f32> {
-        let mut product = Product::new(Lhs::View(input), Rhs::Packed(&self.weights));
+    fn product<'a>(&'a self, input: Matrix<'a, f32>) -> Result<Product<'a, f32>> {
+        let mut product = Product::new(Lhs::View(input), self.weights.rhs()?);
         product.addend = self.bias.as_deref().map_or(Addend::None, Addend::Row);
         product.activation = self.activation;
-        product
+        Ok(product)
     }
 
     /// Scratch elements of the product.
     fn scratch_len(&self, pool: &dyn Pool) -> Result<usize> {
         // Only the sizes matter: one element, repeated, stands for all.
         let input = Matrix::new(&[0.0], [self.rows, self.weights.shape()[0]], [0; 2]).map_err(kernel)?;
-        self.product(input).scratch_len(pool).map_err(kernel)
+        self.product(input)?.scratch_len(pool).map_err(kernel)
     }
 
     fn run(&self, input: &[f32], output: &mut [f32], pool: &dyn Pool, scratch: &mut [f32]) -> Result<()> {
         let [ins, outs] = self.weights.shape();
         let input = Matrix::row_major(input, self.rows, ins).map_err(kernel)?;
         let output = MatrixMut::row_major(output, self.rows, outs).map_err(kernel)?;
-        self.product(input).run(pool, scratch, output).map_err(kernel)
+        self.product(input)?.run(pool, scratch, output).map_err(kernel)
     }
 }
 

@@ -80,13 +80,20 @@ fn library_can_run(graph: &Graph, node: &Node) -> bool {
 /// | lstm (one row at a time) | 0.407 | 0.433 | 0.629 | 0.827 |
 /// | mlp (one row) | 0.075 | 0.086 | 0.023 | 0.026 |
 ///
-/// A product of one row reads its weights once, whoever does it; in the library it needs no boundary to the nodes
-/// around it.
+/// A product of one row reads its weights once, whoever does it. In the library it needs no boundary to the nodes around
+/// it, which counts for small ones; ours reads large weights where the program has them, so they need no packing.
 fn faster(graph: &Graph, node: &Node) -> Executor {
-    let is_row =
-        |v: &_| graph.value(*v).dims.split_last().is_none_or(|(_, rows)| rows.iter().product::<usize>() <= 1);
+    let weights = |&filter: &_| graph.value(filter).dims.iter().product::<usize>();
     match node.op {
-        Op::FullyConnected if node.outputs.iter().all(is_row) => Executor::Library,
+        Op::FullyConnected
+            if crate::own::makes_one_row(graph, node)
+                && node.inputs.get(1).map_or(0, weights) < MANY_WEIGHTS =>
+        {
+            Executor::Library
+        }
         _ => Executor::Own,
     }
 }
+
+/// Weights of one node that take longer to pack than a boundary between executors costs in many calls.
+const MANY_WEIGHTS: usize = 1 << 16;

@@ -136,6 +136,9 @@ impl<'a, T: Element> Product<'a, T> {
     pub fn scratch_len(&self, pool: &dyn Pool) -> Result<usize> {
         let [m, n, k] = self.shape()?;
         let kernels = self.kernels()?;
+        if self.stream().is_some() {
+            return Ok(0);
+        }
         let b = match self.b {
             Rhs::View(_) => product("scratch", &[n.next_multiple_of(kernels.nr()), k])?,
             Rhs::Packed(_) => 0,
@@ -205,9 +208,8 @@ impl<'a, T: Element> Product<'a, T> {
             Addend::Full(d) if d.col_stride() == 0 => Some((Init::Splat, d.as_ptr(), d.row_stride())),
             Addend::Full(_) => None,
         };
-        if let (Lhs::View(a), Rhs::View(b)) = (self.a, self.b)
-            && self.stream(kernels, pool, &a, &b, &mut out)
-        {
+        if let Some(stream) = self.stream() {
+            stream.run(kernels, pool, &mut out);
             self.finish(addend, &mut out);
             return Ok(());
         }
@@ -219,73 +221,15 @@ impl<'a, T: Element> Product<'a, T> {
         Ok(())
     }
 
-    /// Products that only stream through one operand: a row (or a few) times B, or A times a column.
-    /// Returns whether this was one; then `out` holds the bare product.
-    fn stream(
-        &self,
-        kernels: &'static Kernels<T>,
-        pool: &dyn Pool,
-        a: &Matrix<'_, T>,
-        b: &Matrix<'_, T>,
-        out: &mut MatrixMut<'_, T>,
-    ) -> bool {
-        let (m, n, k) = (a.rows(), b.cols(), a.cols());
-        let tasks = match pool::useful_threads(pool, pool::product_work(m, n, k)) {
-            1 => 1,
-            threads => threads * TASKS_PER_THREAD,
-        };
-        let c = Shared::new(out.data);
-        let c_row = out.row_stride;
-        if m <= STREAM_ROWS && b.col_stride() == 1 {
-            let tasks = tasks.min(n.div_ceil(kernels.nr()));
-            pool::run(pool, tasks, &|task| {
-                let panels = pool::part(n.div_ceil(kernels.nr()), tasks, task);
-                let cols = panels.start * kernels.nr()..(panels.end * kernels.nr()).min(n);
-                for i in 0..m {
-                    // SAFETY: columns `cols` of row `i` belong to this task, and the views are checked.
-                    unsafe {
-                        let c = c.get().add(i * c_row + cols.start);
-                        std::slice::from_raw_parts_mut(c, cols.len()).fill(T::ZERO);
-                        let (a, b) = (a.at(i, 0), b.at(0, cols.start));
-                        let ld = self.rhs_ld();
-                        (kernels.axpy_rows)(k, a, self.lhs_k(), b, ld, c, cols.len());
-                    }
-                }
-            });
-            return true;
-        }
-        // One side is a vector with contiguous K, the other has contiguous rows of K.
-        let dots = a.col_stride() == 1 && b.row_stride() == 1;
-        if dots && (m <= STREAM_ROWS || n == 1) {
-            let (outer, inner) = if m <= STREAM_ROWS { (n, m) } else { (m, n) };
-            let tasks = tasks.min(outer);
-            pool::run(pool, tasks, &|task| {
-                for o in pool::part(outer, tasks, task) {
-                    for i in 0..inner {
-                        let (row, col) = if m <= STREAM_ROWS { (i, o) } else { (o, i) };
-                        // SAFETY: element `(row, col)` belongs to this task; the views are checked.
-                        unsafe {
-                            *c.get().add(row * c_row + col) = (kernels.dot)(k, a.at(row, 0), b.at(0, col));
-                        }
-                    }
-                }
-            });
-            return true;
-        }
-        false
-    }
-
-    fn lhs_k(&self) -> usize {
-        match self.a {
-            Lhs::View(a) => a.col_stride(),
-            Lhs::Packed(_) => 0,
-        }
-    }
-
-    fn rhs_ld(&self) -> usize {
-        match self.b {
-            Rhs::View(b) => b.row_stride(),
-            Rhs::Packed(_) => 0,
+    /// How a product is computed whose operands are read once, as they lie.
+    fn stream(&self) -> Option<Stream<'a, T>> {
+        let (Lhs::View(a), Rhs::View(b)) = (self.a, self.b) else { return None };
+        let few = a.rows() <= STREAM_ROWS;
+        let dots = a.col_stride() == 1 && b.row_stride() == 1 && (few || b.cols() == 1);
+        match () {
+            () if few && b.col_stride() == 1 => Some(Stream::Rows(a, b)),
+            () if dots => Some(Stream::Dots(a, b)),
+            () => None,
         }
     }
 
@@ -426,6 +370,65 @@ impl<'a, T: Element> Product<'a, T> {
                 row.iter_mut().enumerate().for_each(|(j, c)| *c = *c + r.get(i, j));
             }
             row.iter_mut().for_each(|c| *c = post.apply(*c));
+        }
+    }
+}
+
+/// Products that only stream through one operand: a row (or a few) times B, or A times a column.
+enum Stream<'a, T> {
+    /// B has contiguous rows, of which multiples are added up.
+    Rows(Matrix<'a, T>, Matrix<'a, T>),
+    /// Both have contiguous K.
+    Dots(Matrix<'a, T>, Matrix<'a, T>),
+}
+
+impl<T: Element> Stream<'_, T> {
+    /// The bare product.
+    fn run(&self, kernels: &'static Kernels<T>, pool: &dyn Pool, out: &mut MatrixMut<'_, T>) {
+        let (Self::Rows(a, b) | Self::Dots(a, b)) = self;
+        let (m, n, k) = (a.rows(), b.cols(), a.cols());
+        let tasks = match pool::useful_threads(pool, pool::product_work(m, n, k)) {
+            1 => 1,
+            threads => threads * TASKS_PER_THREAD,
+        };
+        let c = Shared::new(out.data);
+        let c_row = out.row_stride;
+        match self {
+            Self::Rows(..) => {
+                let panels = n.div_ceil(kernels.nr());
+                let tasks = tasks.min(panels);
+                pool::run(pool, tasks, &|task| {
+                    let panels = pool::part(panels, tasks, task);
+                    let cols = panels.start * kernels.nr()..(panels.end * kernels.nr()).min(n);
+                    for i in 0..m {
+                        // SAFETY: columns `cols` of row `i` belong to this task, and the views are checked.
+                        unsafe {
+                            let c = c.get().add(i * c_row + cols.start);
+                            std::slice::from_raw_parts_mut(c, cols.len()).fill(T::ZERO);
+                            let (a_at, b_at) = (a.at(i, 0), b.at(0, cols.start));
+                            (kernels.axpy_rows)(k, a_at, a.col_stride(), b_at, b.row_stride(), c, cols.len());
+                        }
+                    }
+                });
+            }
+            Self::Dots(..) => {
+                // The larger side is shared out, and read once.
+                let few = m <= STREAM_ROWS;
+                let (outer, inner) = if few { (n, m) } else { (m, n) };
+                let tasks = tasks.min(outer);
+                pool::run(pool, tasks, &|task| {
+                    for o in pool::part(outer, tasks, task) {
+                        for i in 0..inner {
+                            let (row, col) = if few { (i, o) } else { (o, i) };
+                            // SAFETY: element `(row, col)` belongs to this task; the views are checked.
+                            unsafe {
+                                *c.get().add(row * c_row + col) =
+                                    (kernels.dot)(k, a.at(row, 0), b.at(0, col));
+                            }
+                        }
+                    }
+                });
+            }
         }
     }
 }
