@@ -47,6 +47,11 @@ impl<T> Drop for Table<T> {
 /// while pages that come from the kernel are zero, and take no memory before somebody writes to them.
 const GIVEN_ALIGNMENT: usize = 16;
 
+/// Blocks of as many bytes are worth a call of the system.
+const SEVERAL_PAGES: usize = 64 << 10;
+/// Larger blocks get their pages one by one, as somebody writes to them: a program may ask for much more than it uses.
+const LARGE: usize = 4 << 20;
+
 /// Memory that the runtime allocated.
 #[derive(Debug)]
 pub struct Block {
@@ -68,7 +73,23 @@ impl Block {
         let layout = Layout::from_size_align(padded, GIVEN_ALIGNMENT).map_err(|_| exhausted(size))?;
         // SAFETY: the layout's size is not zero.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| exhausted(size))?;
-        Ok(Self { base, layout, size })
+        let block = Self { base, layout, size };
+        if (SEVERAL_PAGES..=LARGE).contains(&size) {
+            block.populate();
+        }
+        Ok(block)
+    }
+
+    /// Takes the pages from the system at once: one call costs less than a fault for each when they are first used.
+    fn populate(&self) {
+        // SAFETY: asks for the system's page size.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096).max(1);
+        let base = self.base.as_ptr();
+        let skipped = base.addr().next_multiple_of(page) - base.addr();
+        let size = self.layout.size().saturating_sub(skipped) / page * page;
+        // Best effort: systems before Linux 5.14 refuse it.
+        // SAFETY: whole pages within the allocation, whose contents stay as they are.
+        unsafe { libc::madvise(base.wrapping_add(skipped).cast(), size, libc::MADV_POPULATE_WRITE) };
     }
 
     /// Its first byte.
