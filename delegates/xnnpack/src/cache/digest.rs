@@ -44,7 +44,8 @@ pub struct Fields(Vec<u8>);
 impl Fields {
     /// None yet, of what `kind` names.
     pub fn new(kind: &str) -> Self {
-        let mut fields = Self::default();
+        // Room for most keys, so that it need not grow step by step.
+        let mut fields = Self(Vec::with_capacity(512));
         fields.bytes(kind.as_bytes());
         fields
     }

@@ -7,7 +7,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `recipe.rs` | writes down what packed weights depend on |
-//! | `constants.rs`, `origin.rs` | identify constants: by the mapped file that they lie in, or by their bytes |
+//! | `constants.rs`, `origin.rs`, `state.rs` | identify constants: by the mapped file that they lie in, or by their bytes |
 //! | `machine.rs` | identifies the CPU and the code |
 //! | `table.rs` | what is packed in the process; who packs and who waits |
 //! | `disk/` | the folder: format, checks, writing, limits |
@@ -27,6 +27,7 @@ mod recipe;
 mod saving;
 mod session;
 mod settings;
+mod state;
 mod table;
 
 #[cfg(test)]

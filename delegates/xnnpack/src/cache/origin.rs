@@ -5,55 +5,19 @@
 //! every change of a file changes its `ctime`, which no program can set.
 
 use super::digest::{Digest, Fields};
+use super::state::State;
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
-
-/// A change within this time after another one may leave the file's times as they are (their resolution is a few
-/// milliseconds, a second on old file systems). Files that were changed so recently are not known by their state.
-const SETTLED: Duration = Duration::from_secs(2);
+use std::time::SystemTime;
 
 /// Longest line of `/proc/self/maps` that is understood: a path and some numbers.
 const LONGEST_LINE: u64 = 8192;
-
-/// What tells one state of a file from all others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct State {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl State {
-    fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-
-    /// Whether any later change will show.
-    fn is_settled(&self, now: SystemTime) -> bool {
-        let Ok(now) = now.duration_since(SystemTime::UNIX_EPOCH) else { return false };
-        [self.modified, self.changed].into_iter().all(|(seconds, nanoseconds)| {
-            let (Ok(seconds), Ok(nanoseconds)) = (u64::try_from(seconds), u32::try_from(nanoseconds)) else {
-                return false;
-            };
-            now.checked_sub(Duration::new(seconds, nanoseconds)).is_some_and(|age| age > SETTLED)
-        })
-    }
-}
 
 /// A part of the address space that is mapped in one piece.
 #[derive(Debug, Clone)]
@@ -80,14 +44,11 @@ impl Origins {
         let (offset, state) = area.file.filter(|_| end <= area.end)?;
         let offset = offset.checked_add((start - area.start) as u64)?;
         // Memory past the end of a file is none of its contents.
-        if offset.checked_add(bytes.len() as u64)? > state.size {
+        if offset.checked_add(bytes.len() as u64)? > state.size() {
             return None;
         }
         let mut fields = Fields::new("bytes of a file");
-        fields.number(state.device).number(state.inode).number(state.size);
-        for (seconds, nanoseconds) in [state.modified, state.changed] {
-            fields.number(seconds.cast_unsigned()).number(nanoseconds.cast_unsigned());
-        }
+        state.write(&mut fields);
         Some(fields.number(offset).number(bytes.len() as u64).finish())
     }
 
@@ -171,10 +132,12 @@ impl<'a> Line<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::state::SETTLED;
     use super::*;
     use memmap2::Mmap;
     use std::io::Write;
     use std::os::unix::fs::FileExt;
+    use std::time::Duration;
 
     const PAGE: usize = 4096;
 
@@ -217,19 +180,6 @@ mod tests {
         ] {
             assert_eq!(Line::parse(bad), None);
         }
-    }
-
-    #[test]
-    fn states_settle() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
-        let state = |modified, changed| State { device: 1, inode: 1, size: 1, modified, changed };
-        assert!(state((997, 0), (997, 0)).is_settled(now));
-        assert!(!state((998, 0), (997, 0)).is_settled(now));
-        assert!(!state((997, 0), (999, 0)).is_settled(now));
-        // From the future, from before time, and no time at all.
-        assert!(!state((2000, 0), (997, 0)).is_settled(now));
-        assert!(!state((-1, 0), (997, 0)).is_settled(now));
-        assert!(!state((997, 0), (997, -1)).is_settled(now));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Writing packed weights to their folder, at once or, if that fails, when a program asks for it.
 
 use super::digest::Digest;
-use super::disk::Folder;
+use super::disk::{Folder, Reference};
 use super::log;
 use super::memory::Packed;
 use executorch_abi::error::ET_ERROR_ACCESS_FAILED;
@@ -33,8 +33,10 @@ pub struct Unsaved {
     pub graph: Digest,
     /// All of its packed weights, unless they are there.
     pub entries: Option<HashMap<Digest, Arc<Packed>>>,
-    /// A source of the graph, unless it is noted.
-    pub reference: Option<Digest>,
+    /// A source of the graph, unless what is known of it is noted.
+    pub source: Option<Digest>,
+    /// The state in which the file of the packed weights is known to be whole.
+    pub whole: Option<Digest>,
 }
 
 impl Unsaved {
@@ -56,7 +58,8 @@ impl Unsaved {
             entries.sort_unstable_by_key(|(name, _)| *name);
             self.folder.write_pack(self.graph, &entries)?;
         }
-        self.reference.map_or(Ok(()), |source| self.folder.write_reference(source, self.graph))
+        let Some(source) = self.source else { return Ok(()) };
+        self.folder.write_reference(source, &Reference { graph: self.graph, whole: self.whole })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::constants::Constants;
 use super::digest::{Digest, Fields};
-use super::disk::{Folder, Pack};
+use super::disk::{Folder, Pack, Reference};
 use super::machine;
 use super::memory::{Packed, Room, Supply};
 use super::recipe::{Key, write_graph};
@@ -43,8 +43,8 @@ struct Disk {
 struct OnDisk {
     graph: Digest,
     pack: Option<Pack>,
-    /// To be noted as a source of the graph.
-    reference: Option<Digest>,
+    /// The source of the graph, if what the folder says of it is to be written again.
+    source: Option<Digest>,
 }
 
 /// What weights are called, in the process and in their graph's file.
@@ -120,12 +120,12 @@ impl Session {
     /// Ends the session: what was packed is written to the folder, if there is one and it lacks something. What this
     /// returns has to live as long as the graph is in use.
     pub fn finish(&self) -> Kept {
-        let (Some(disk), Some(OnDisk { graph, pack, reference })) = (&self.disk, self.on_disk()) else {
+        let (Some(disk), Some(OnDisk { graph, pack, source })) = (&self.disk, self.on_disk()) else {
             return Kept::default();
         };
         let mut entries = std::mem::take(&mut *disk.used());
         let is_whole = entries.keys().all(|name| pack.as_ref().is_some_and(|pack| pack.contains(name)));
-        if is_whole && reference.is_none() {
+        if is_whole && source.is_none() {
             return Kept::default();
         }
         // What others, configured in the same way, found worth packing.
@@ -133,7 +133,9 @@ impl Session {
             entries.entry(name).or_insert_with(|| Arc::new(packed));
         }
         let entries = (!is_whole).then_some(entries);
-        Unsaved { folder: disk.folder.clone(), graph: *graph, entries, reference: *reference }.save_or_keep()
+        // A new file is read once more before it is trusted.
+        let whole = pack.as_ref().filter(|_| is_whole).and_then(Pack::state);
+        Unsaved { folder: disk.folder.clone(), graph: *graph, entries, source: *source, whole }.save_or_keep()
     }
 
     /// Room to pack into, or nothing if there is no memory.
@@ -212,13 +214,14 @@ impl OnDisk {
     fn find(folder: &Folder, fields: &Fields, constants: &Constants) -> Self {
         // Without reading a constant, if possible.
         let source = constants.source(fields);
-        if let Some(graph) = source.and_then(|source| folder.reference(source))
-            && let Some(pack) = folder.pack(graph)
+        if let Some(Reference { graph, whole }) = source.and_then(|source| folder.reference(source))
+            && let Some(pack) = folder.pack(graph, whole)
         {
-            return Self { graph, pack: Some(pack), reference: None };
+            let source = source.filter(|_| pack.state() != whole);
+            return Self { graph, pack: Some(pack), source };
         }
         let graph = constants.graph(fields);
-        Self { graph, pack: folder.pack(graph), reference: source }
+        Self { graph, pack: folder.pack(graph, None), source }
     }
 }
 

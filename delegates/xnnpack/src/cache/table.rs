@@ -8,8 +8,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 /// Packed weights by what they were packed from and how. It keeps none alive.
 #[derive(Debug, Default)]
 pub struct Table {
-    entries: Mutex<HashMap<Digest, Entry>>,
+    state: Mutex<State>,
     changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    entries: HashMap<Digest, Entry>,
+    /// Threads that wait for an entry: mostly none, and then nobody is woken.
+    waiting: usize,
 }
 
 #[derive(Debug)]
@@ -38,19 +45,22 @@ pub struct Claim<'t> {
 impl Table {
     /// Finds an entry; waits while another thread makes it. A thread must not wait while it has a claim.
     pub fn find(&self, key: Digest) -> Found<'_> {
-        let mut entries = self.entries();
+        let mut state = self.state();
         loop {
-            match entries.get(&key) {
+            match state.entries.get(&key) {
                 Some(Entry::Packed(packed)) => match packed.upgrade() {
                     Some(packed) => return Found::Packed(packed),
                     None => break,
                 },
                 Some(Entry::Claimed) => {
-                    entries = self.changed.wait(entries).unwrap_or_else(PoisonError::into_inner);
+                    state.waiting += 1;
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state.waiting -= 1;
                 }
                 None => break,
             }
         }
+        let entries = &mut state.entries;
         if entries.len() == entries.capacity() {
             entries.retain(|_, entry| !matches!(entry, Entry::Packed(packed) if packed.strong_count() == 0));
         }
@@ -58,15 +68,15 @@ impl Table {
         Found::Nothing(Claim { table: self, key })
     }
 
-    fn entries(&self) -> MutexGuard<'_, HashMap<Digest, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Claim<'_> {
     /// Gives what was made to those who wait, and to those who come as long as somebody has it.
     pub fn fulfil(self, packed: &Arc<Packed>) {
-        if let Some(entry) = self.table.entries().get_mut(&self.key) {
+        if let Some(entry) = self.table.state().entries.get_mut(&self.key) {
             *entry = Entry::Packed(Arc::downgrade(packed));
         }
     }
@@ -74,12 +84,14 @@ impl Claim<'_> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        let mut entries = self.table.entries();
-        if let Some(Entry::Claimed) = entries.get(&self.key) {
-            entries.remove(&self.key);
+        let mut state = self.table.state();
+        if let Some(Entry::Claimed) = state.entries.get(&self.key) {
+            state.entries.remove(&self.key);
         }
-        drop(entries);
-        self.table.changed.notify_all();
+        if state.waiting > 0 {
+            drop(state);
+            self.table.changed.notify_all();
+        }
     }
 }
 
@@ -124,7 +136,7 @@ mod tests {
         for i in 3..1000 {
             make(&table, key(i), 0);
         }
-        assert!(table.entries().len() < 900, "entries of the dead are dropped");
+        assert!(table.state().entries.len() < 900, "entries of the dead are dropped");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod unwritable;
 
 use super::digest::Digest;
-use super::disk::Folder;
+use super::disk::{Folder, Reference};
 use super::session::Session;
 use super::settings::Settings;
 use super::table::Table;
@@ -345,7 +345,9 @@ fn files_that_did_not_change_are_not_read_again() {
     let pack = file(folder.path(), "pack");
     let name: [u8; 32] = fs::read(&reference).unwrap()[16..48].try_into().unwrap();
     let source_of_graph = Digest::from_bytes(name);
-    Folder::new(folder.path()).write_reference(source_of_graph, Digest::of(b"elsewhere")).unwrap();
+    Folder::new(folder.path())
+        .write_reference(source_of_graph, &Reference { graph: Digest::of(b"elsewhere"), whole: None })
+        .unwrap();
     let (warm, packed) = packer.load(table(), &settings, &graph);
     assert!(!packed && warm.is_mapped(), "one that leads nowhere does no harm");
     drop(warm);
@@ -359,6 +361,39 @@ fn files_that_did_not_change_are_not_read_again() {
     let changed = self::graph(&map(5));
     assert!(packer.load(table(), &settings, &changed).1);
     assert!(!packer.load(table(), &settings, &changed).1);
+}
+
+#[test]
+fn files_are_known_to_be_whole_until_they_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let (packer, settings) = (Packer::default(), on_disk(folder.path()));
+    let source = tempfile::NamedTempFile::new().unwrap();
+    fs::write(source.path(), (*weights(3)).as_ref()).unwrap();
+    let settle = || std::thread::sleep(Duration::from_millis(2200));
+    settle();
+    // SAFETY: nobody changes the file.
+    let graph = graph(&(Arc::new(unsafe { memmap2::Mmap::map(source.as_file()) }.unwrap()) as _));
+    assert!(packer.load(table(), &settings, &graph).1);
+    let reference = file(folder.path(), "ref");
+    let known = || fs::read(&reference).unwrap()[80..112] != [0; 32];
+    assert!(!known(), "nobody has read the new file yet");
+    assert!(!packer.load(table(), &settings, &graph).1);
+    assert!(!known(), "it was changed too lately");
+    settle();
+    assert!(!packer.load(table(), &settings, &graph).1);
+    assert!(known());
+    let note = fs::read(&reference).unwrap();
+    assert!(!packer.load(table(), &settings, &graph).1);
+    assert_eq!(fs::read(&reference).unwrap(), note);
+
+    // Damage to what is no longer read shows as a change of the file.
+    let pack = file(folder.path(), "pack");
+    let mut bytes = fs::read(&pack).unwrap();
+    bytes[9000] ^= 1;
+    fs::write(&pack, bytes).unwrap();
+    settle();
+    assert!(packer.load(table(), &settings, &graph).1, "it is found, and packed again");
+    assert!(!known());
 }
 
 #[test]

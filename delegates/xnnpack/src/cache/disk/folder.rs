@@ -1,9 +1,10 @@
 //! The folder: names, reading and writing.
 
-use super::super::digest::Digest;
+use super::super::digest::{Digest, Fields};
 use super::super::log;
 use super::super::memory::Packed;
-use super::format::{self, Index};
+use super::super::state::State;
+use super::format::{self, Index, Reference};
 use super::map::{self, Mapped};
 use super::quota;
 use std::fmt;
@@ -12,6 +13,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The ending of the names of packed weights' files.
 pub(super) const PACK: &str = "pack";
@@ -31,6 +33,7 @@ pub struct Folder {
 pub struct Pack {
     file: Arc<Mapped>,
     index: Index,
+    state: Option<Digest>,
 }
 
 impl Pack {
@@ -42,6 +45,12 @@ impl Pack {
     /// Whether there are weights of a key.
     pub fn contains(&self, key: &Digest) -> bool {
         self.index.contains_key(key)
+    }
+
+    /// What tells the state of the file, every byte of which is right, from all others; nothing if the file was changed
+    /// so lately that another change might not show.
+    pub fn state(&self) -> Option<Digest> {
+        self.state
     }
 
     /// All weights by their keys.
@@ -60,18 +69,27 @@ impl Folder {
         self.path.join(format!("{}.{ending}", name.to_hex()))
     }
 
-    /// The packed weights of a graph, if there is a file of them that is whole.
-    pub fn pack(&self, graph: Digest) -> Option<Pack> {
+    /// The packed weights of a graph, if there is a file of them that is whole. `whole` is the state in which that is
+    /// known: then their data need not be read.
+    pub fn pack(&self, graph: Digest, whole: Option<Digest>) -> Option<Pack> {
         let path = self.file(graph, PACK);
-        let file = Arc::new(note(&path, map::open(&path).and_then(|file| Mapped::new(&file)))?);
-        let index = note(&path, format::read_pack(file.bytes(), graph))?;
-        Some(Pack { file, index })
+        let (file, metadata) = note(&path, map::open(&path))?;
+        let state = State::of(&metadata);
+        let state = state.is_settled(SystemTime::now()).then(|| {
+            let mut fields = Fields::new("a file of packed weights");
+            state.write(&mut fields);
+            fields.finish()
+        });
+        let is_known = state.is_some() && state == whole;
+        let file = Arc::new(note(&path, Mapped::new(&file))?);
+        let index = note(&path, format::read_pack(file.bytes(), graph, !is_known))?;
+        Some(Pack { file, index, state })
     }
 
-    /// The graph that a source is known to hold.
-    pub fn reference(&self, source: Digest) -> Option<Digest> {
+    /// What is known of a source.
+    pub fn reference(&self, source: Digest) -> Option<Reference> {
         let path = self.file(source, REFERENCE);
-        let mut file = note(&path, map::open(&path))?;
+        let (mut file, _) = note(&path, map::open(&path))?;
         // One byte more than it should have shows that it has more.
         let mut bytes = Vec::with_capacity(format::REFERENCE_SIZE + 1);
         let read = (&mut file).take(format::REFERENCE_SIZE as u64 + 1).read_to_end(&mut bytes);
@@ -87,11 +105,11 @@ impl Folder {
         self.write(&self.file(graph, PACK), |to| format::write_pack(to, graph, entries))
     }
 
-    /// Notes which graph a source holds.
-    pub fn write_reference(&self, source: Digest, graph: Digest) -> io::Result<()> {
+    /// Notes what is known of a source.
+    pub fn write_reference(&self, source: Digest, reference: &Reference) -> io::Result<()> {
         self.make()?;
         let path = self.file(source, REFERENCE);
-        self.write(&path, |to| to.write_all(&format::write_reference(source, graph)))
+        self.write(&path, |to| to.write_all(&format::write_reference(source, reference)))
     }
 
     fn make(&self) -> io::Result<()> {

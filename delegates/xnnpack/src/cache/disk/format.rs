@@ -6,10 +6,10 @@
 //!   8  u32 version, u32 entries                      8  u32 version, u32 zero
 //!  16  u64 bytes of the file                        16  the source's digest
 //!  24  u64 start of the data                        48  the graph's digest
-//!  32  the graph's digest                           80  BLAKE3 of bytes 0..80
-//!  64  BLAKE3 of the start of the file,            112  end
-//!      these 32 bytes left out
-//!  96  for each entry: key, u64 offset, u64 size
+//!  32  the graph's digest                           80  the state in which the pack file was
+//!  64  BLAKE3 of the start of the file,                 found whole, zeros if it was not yet
+//!      these 32 bytes left out                     112  BLAKE3 of bytes 0..112
+//!  96  for each entry: key, u64 offset, u64 size    144  end
 //!      for each 256 KiB of data: u64 XXH3
 //!      zeros up to a multiple of 4096
 //!      data: each entry at a multiple of 64
@@ -28,7 +28,7 @@ use twox_hash::XxHash3_64;
 const PACK_MAGIC: [u8; 8] = *b"ETXNPACK";
 const REFERENCE_MAGIC: [u8; 8] = *b"ETXNREF\0";
 /// The version of both.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER: usize = 96;
 const ENTRY: usize = Digest::SIZE + 16;
 const PAGE: usize = 4096;
@@ -146,8 +146,8 @@ fn start_digest(start: &[u8]) -> Digest {
     Digest::from_bytes(*hasher.finalize().as_bytes())
 }
 
-/// Checks every byte of a pack file and says where its entries are.
-pub fn read_pack(file: &[u8], graph: Digest) -> Result<Index, Reason> {
+/// Checks a pack file and says where its entries are. The data, most of the file, is only read if `checks_data`.
+pub fn read_pack(file: &[u8], graph: Digest, checks_data: bool) -> Result<Index, Reason> {
     let mut reader = Reader(file);
     if reader.take()? != PACK_MAGIC {
         return Err("it is no file of packed weights");
@@ -185,6 +185,9 @@ pub fn read_pack(file: &[u8], graph: Digest) -> Result<Index, Reason> {
         };
         index.insert(key, offset..end);
     }
+    if !checks_data {
+        return Ok(index);
+    }
     let sums: Vec<u64> =
         (0..chunks).map(|_| reader.take().map(u64::from_le_bytes)).collect::<Result<_, _>>()?;
     // A task for each few chunks, so that starting tasks does not cost more than they.
@@ -203,24 +206,37 @@ pub fn read_pack(file: &[u8], graph: Digest) -> Result<Index, Reason> {
     Ok(index)
 }
 
+/// What a reference file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reference {
+    /// The graph that the source holds.
+    pub graph: Digest,
+    /// The state of the graph's pack file in which every byte of it was found to be right.
+    pub whole: Option<Digest>,
+}
+
 /// The bytes of a reference file.
-pub fn write_reference(source: Digest, graph: Digest) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(112);
+pub fn write_reference(source: Digest, reference: &Reference) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(REFERENCE_SIZE);
     bytes.extend_from_slice(&REFERENCE_MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
     bytes.extend_from_slice(&[0; 4]);
     bytes.extend_from_slice(source.as_bytes());
-    bytes.extend_from_slice(graph.as_bytes());
+    bytes.extend_from_slice(reference.graph.as_bytes());
+    bytes.extend_from_slice(reference.whole.map_or(UNKNOWN, |state| *state.as_bytes()).as_slice());
     let sum = Digest::of(&bytes);
     bytes.extend_from_slice(sum.as_bytes());
     bytes
 }
 
-/// Bytes of a reference file.
-pub const REFERENCE_SIZE: usize = 16 + 3 * Digest::SIZE;
+/// In place of a state.
+const UNKNOWN: [u8; Digest::SIZE] = [0; Digest::SIZE];
 
-/// The graph that a reference file names for a source.
-pub fn read_reference(file: &[u8], source: Digest) -> Result<Digest, Reason> {
+/// Bytes of a reference file.
+pub const REFERENCE_SIZE: usize = 16 + 4 * Digest::SIZE;
+
+/// What a reference file says of a source.
+pub fn read_reference(file: &[u8], source: Digest) -> Result<Reference, Reason> {
     let mut reader = Reader(file);
     if reader.take()? != REFERENCE_MAGIC {
         return Err("it is no reference");
@@ -229,12 +245,12 @@ pub fn read_reference(file: &[u8], source: Digest) -> Result<Digest, Reason> {
         return Err("it has another version");
     }
     reader.u32()?;
-    let (found, graph, sum) = (reader.digest()?, reader.digest()?, reader.digest()?);
+    let (found, graph, state, sum) = (reader.digest()?, reader.digest()?, reader.digest()?, reader.digest()?);
     if file.len() != REFERENCE_SIZE || Digest::of(&file[..REFERENCE_SIZE - Digest::SIZE]) != sum {
         return Err("it is damaged");
     }
     if found != source {
         return Err("it belongs to another file");
     }
-    Ok(graph)
+    Ok(Reference { graph, whole: Some(state).filter(|state| *state.as_bytes() != UNKNOWN) })
 }

@@ -1,7 +1,7 @@
 //! Opening and mapping files that somebody else may have put there.
 
 use memmap2::{Mmap, MmapOptions};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::path::Path;
 pub struct Mapped(Mmap);
 
 impl Mapped {
-    /// Maps a file, all of whose pages are there when it returns: they are about to be checked.
+    /// Maps a file, all of whose pages are there when it returns: they are about to be read.
     pub fn new(file: &File) -> io::Result<Self> {
         // SAFETY: the mapping is private and read-only. Files of the folder are written under another name and never
         // changed under their own, and nobody but this user and root can write to those that `open` accepts; the
@@ -27,7 +27,7 @@ impl Mapped {
 }
 
 /// Opens a file for reading if there is one that nobody but this user or root can have written.
-pub fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     // A link could lead anywhere, and opening a pipe would wait for its writer.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let metadata = file.metadata()?;
@@ -43,5 +43,5 @@ pub fn open(path: &Path) -> io::Result<File> {
     if metadata.mode() & 0o022 != 0 {
         return refuse("others may write to it");
     }
-    Ok(file)
+    Ok((file, metadata))
 }

@@ -10,4 +10,5 @@ mod quota;
 mod tests;
 
 pub use folder::{Folder, Pack};
+pub use format::Reference;
 pub use map::Mapped;

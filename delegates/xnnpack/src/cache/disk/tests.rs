@@ -5,7 +5,7 @@ mod damage;
 use super::super::digest::Digest;
 use super::super::memory::{Packed, Supply};
 use super::folder::{Folder, PACK, TEMPORARY};
-use super::format;
+use super::format::{self, Reference};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -35,7 +35,7 @@ fn write(folder: &Folder, graph: Digest) {
 }
 
 fn check(folder: &Folder, graph: Digest) {
-    let pack = folder.pack(graph).unwrap();
+    let pack = folder.pack(graph, None).unwrap();
     for (key, expected) in entries() {
         assert!(pack.contains(&key));
         let found = pack.get(&key).unwrap();
@@ -64,24 +64,25 @@ fn what_was_written_is_read() {
     assert_eq!(metadata.mode() & 0o133, 0, "nobody else may write, nobody runs it");
     assert_eq!(metadata.size() % 4096, 0);
     assert_eq!(path.parent().unwrap().metadata().unwrap().mode() & 0o077, 0);
-    assert!(folder.pack(key("another graph")).is_none());
+    assert!(folder.pack(key("another graph"), None).is_none());
 
     // Mapped weights outlive their file.
-    let pack = folder.pack(key("graph")).unwrap();
+    let pack = folder.pack(key("graph"), None).unwrap();
     let weights = pack.get(&key("3")).unwrap();
     drop(pack);
     fs::remove_file(&path).unwrap();
     assert_eq!(weights.as_ref(), entries()[3].1.as_ref());
 
     folder.write_pack(key("nothing"), &[]).unwrap();
-    assert_eq!(folder.pack(key("nothing")).unwrap().entries().count(), 0);
+    assert_eq!(folder.pack(key("nothing"), None).unwrap().entries().count(), 0);
 }
 
 #[test]
 fn references_are_read() {
     let (directory, folder, _) = one_file();
-    folder.write_reference(key("source"), key("graph")).unwrap();
-    assert_eq!(folder.reference(key("source")), Some(key("graph")));
+    let reference = Reference { graph: key("graph"), whole: Some(key("state")) };
+    folder.write_reference(key("source"), &reference).unwrap();
+    assert_eq!(folder.reference(key("source")), Some(reference));
     assert_eq!(folder.reference(key("other")), None);
     let path = directory.path().join("a/b").join(format!("{}.ref", key("source").to_hex()));
     let whole = fs::read(&path).unwrap();
@@ -103,35 +104,35 @@ fn references_are_read() {
 fn damage_anywhere_is_found() {
     let (_directory, folder, path) = one_file();
     let whole = fs::read(&path).unwrap();
-    assert!(format::read_pack(&whole, key("graph")).is_ok());
+    assert!(format::read_pack(&whole, key("graph"), true).is_ok());
     let data_start = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
     let mut damaged = whole.clone();
     let places = (0..data_start).chain((data_start..whole.len()).step_by(997)).chain([whole.len() - 1]);
     for at in places {
         damaged[at] ^= 1 << (at % 8);
-        assert!(format::read_pack(&damaged, key("graph")).is_err(), "byte {at}");
+        assert!(format::read_pack(&damaged, key("graph"), true).is_err(), "byte {at}");
         damaged[at] = whole[at];
     }
     for length in (0..data_start + 100).chain((data_start..whole.len()).step_by(9973)) {
-        assert!(format::read_pack(&whole[..length], key("graph")).is_err(), "length {length}");
+        assert!(format::read_pack(&whole[..length], key("graph"), true).is_err(), "length {length}");
     }
     // As an unfinished copy leaves it: the right length, and zeros from somewhere on.
     for from in [0, 1, 63, 96, 500, data_start, data_start + 5000, whole.len() - 5000] {
         let mut torn = whole.clone();
         torn[from..].fill(0);
-        assert!(format::read_pack(&torn, key("graph")).is_err(), "zeros from byte {from}");
+        assert!(format::read_pack(&torn, key("graph"), true).is_err(), "zeros from byte {from}");
     }
     for bad in
         [Vec::new(), vec![0; whole.len()], b"not packed weights".to_vec(), [&whole[..], &[0; 4096]].concat()]
     {
         fs::write(&path, bad).unwrap();
-        assert!(folder.pack(key("graph")).is_none());
+        assert!(folder.pack(key("graph"), None).is_none());
         write(&folder, key("graph"));
         check(&folder, key("graph"));
     }
     let other = path.with_file_name(format!("{}.{PACK}", key("other").to_hex()));
     fs::copy(&path, other).unwrap();
-    assert!(folder.pack(key("other")).is_none(), "one under another name");
+    assert!(folder.pack(key("other"), None).is_none(), "one under another name");
 }
 
 /// Changes a field and makes the checksum right, as no accident does.
@@ -173,7 +174,7 @@ fn forged_files_lead_nowhere_else() {
                 continue;
             }
             // Either refused, or still within the data.
-            if let Ok(index) = format::read_pack(&forged, key("graph")) {
+            if let Ok(index) = format::read_pack(&forged, key("graph"), true) {
                 for range in index.values() {
                     assert!(range.start >= 4096 && range.end + 128 <= whole.len(), "{range:?}");
                     assert!(range.start.is_multiple_of(64));
@@ -215,7 +216,7 @@ fn mutants_are_refused() {
             }
         }
         if mutant != whole {
-            assert!(format::read_pack(&mutant, key("graph")).is_err(), "round {round}");
+            assert!(format::read_pack(&mutant, key("graph"), true).is_err(), "round {round}");
         }
     }
 }
@@ -226,21 +227,21 @@ fn things_that_are_no_files_are_left_alone() {
     let aside = directory.path().join("aside");
     fs::rename(&path, &aside).unwrap();
     symlink(&aside, &path).unwrap();
-    assert!(folder.pack(key("graph")).is_none(), "a link, even to a good file");
+    assert!(folder.pack(key("graph"), None).is_none(), "a link, even to a good file");
     write(&folder, key("graph"));
     check(&folder, key("graph"));
     assert!(!path.symlink_metadata().unwrap().is_symlink(), "the link was replaced, not followed");
 
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(folder.pack(key("graph")).is_none());
+    assert!(folder.pack(key("graph"), None).is_none());
     assert!(folder.write_pack(key("graph"), &[]).is_err(), "a folder is in its place");
     let left = fs::read_dir(path.parent().unwrap()).unwrap();
     assert!(!left.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with(TEMPORARY)));
 
     fs::remove_dir(&path).unwrap();
     pipe(&path);
-    assert!(folder.pack(key("graph")).is_none(), "a pipe, which nobody writes to");
+    assert!(folder.pack(key("graph"), None).is_none(), "a pipe, which nobody writes to");
     write(&folder, key("graph"));
     check(&folder, key("graph"));
 }
@@ -248,27 +249,28 @@ fn things_that_are_no_files_are_left_alone() {
 #[test]
 fn references_that_are_no_files_are_left_alone() {
     let (directory, folder, path) = one_file();
-    let (source, graph) = (key("source"), key("graph"));
+    let source = key("source");
+    let reference = Reference { graph: key("graph"), whole: None };
     let path = path.with_file_name(format!("{}.ref", source.to_hex()));
     let found = || folder.reference(source);
-    folder.write_reference(source, graph).unwrap();
+    folder.write_reference(source, &reference).unwrap();
     let aside = directory.path().join("aside");
     fs::rename(&path, &aside).unwrap();
     symlink(&aside, &path).unwrap();
     assert_eq!(found(), None, "a link, even to a good file");
-    folder.write_reference(source, graph).unwrap();
-    assert_eq!(found(), Some(graph));
+    folder.write_reference(source, &reference).unwrap();
+    assert_eq!(found(), Some(reference));
     assert!(!path.symlink_metadata().unwrap().is_symlink());
 
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     assert_eq!(found(), None);
-    assert!(folder.write_reference(source, graph).is_err());
+    assert!(folder.write_reference(source, &reference).is_err());
     fs::remove_dir(&path).unwrap();
     pipe(&path);
     assert_eq!(found(), None);
-    folder.write_reference(source, graph).unwrap();
-    assert_eq!(found(), Some(graph));
+    folder.write_reference(source, &reference).unwrap();
+    assert_eq!(found(), Some(reference));
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 2, "nothing else is left");
 }
 
@@ -283,16 +285,16 @@ fn what_others_can_write_is_not_trusted() {
         [(0o644, true), (0o600, true), (0o664, false), (0o646, false), (0o666, false), (0o444, true)]
     {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(folder.pack(key("graph")).is_some(), trusted, "mode {mode:o}");
+        assert_eq!(folder.pack(key("graph"), None).is_some(), trusted, "mode {mode:o}");
     }
     // Only root can give files away, and only others cannot read what they may not.
     let user = path.metadata().unwrap().uid();
     if user == 0 {
         chown(&path, Some(12345), None).unwrap();
-        assert!(folder.pack(key("graph")).is_none(), "somebody else's file");
+        assert!(folder.pack(key("graph"), None).is_none(), "somebody else's file");
     } else {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
-        assert!(folder.pack(key("graph")).is_none(), "unreadable");
+        assert!(folder.pack(key("graph"), None).is_none(), "unreadable");
     }
     write(&folder, key("graph"));
     check(&folder, key("graph"));
@@ -305,11 +307,13 @@ fn folders_that_cannot_be() {
     fs::write(&file, "").unwrap();
     for path in [file.as_path(), &file.join("below"), Path::new("/proc/none/such")] {
         let folder = Folder::new(path);
-        assert!(folder.pack(key("graph")).is_none());
+        assert!(folder.pack(key("graph"), None).is_none());
         assert!(folder.reference(key("graph")).is_none());
         let error = folder.write_pack(key("graph"), &[]).unwrap_err();
         assert_ne!(error.kind(), ErrorKind::Other, "{error}");
-        assert!(folder.write_reference(key("graph"), key("graph")).is_err());
+        assert!(
+            folder.write_reference(key("graph"), &Reference { graph: key("graph"), whole: None }).is_err()
+        );
     }
 }
 

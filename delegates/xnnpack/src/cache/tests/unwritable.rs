@@ -52,9 +52,10 @@ fn child_with_a_folder() {
                 refused_but_right(&settings, &large, reason);
                 assert_eq!(names(place), before, "nothing half-written is left");
             }
-            assert!(folder.pack(small).is_some());
-            folder.write_reference(small, small).unwrap();
-            assert_eq!(folder.reference(small), Some(small));
+            assert!(folder.pack(small, None).is_some());
+            let reference = Reference { graph: small, whole: None };
+            folder.write_reference(small, &reference).unwrap();
+            assert_eq!(folder.reference(small), Some(reference));
         }
     }
 }

@@ -17,7 +17,7 @@ fn small_file() -> (tempfile::TempDir, Folder, fs::File, Vec<u8>) {
 }
 
 fn is_used(folder: &Folder) -> bool {
-    folder.pack(key("graph")).is_some()
+    folder.pack(key("graph"), None).is_some()
 }
 
 #[test]
@@ -62,14 +62,14 @@ fn foreign_files_are_refused() {
     let other = tempfile::tempdir().unwrap();
     let other_folder = Folder::new(other.path());
     other_folder.write_pack(key("another graph"), &[]).unwrap();
-    other_folder.write_reference(key("graph"), key("graph")).unwrap();
+    other_folder.write_reference(key("graph"), &Reference { graph: key("graph"), whole: None }).unwrap();
     let mut foreign: Vec<Vec<u8>> =
         fs::read_dir(other.path()).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect();
     assert_eq!(foreign.len(), 2);
     foreign.push(fs::read(std::env::current_exe().unwrap()).unwrap());
     foreign.push([b"ETXNPACK".repeat(whole.len() / 8), Vec::new()].concat());
     // A later version of the format, whose checksum is right.
-    foreign.push(forge(&whole, 8, &2_u32.to_le_bytes()));
+    foreign.push(forge(&whole, 8, &3_u32.to_le_bytes()));
     foreign.push([&whole[..], &whole[..]].concat());
     for (i, bytes) in foreign.iter().enumerate() {
         file.set_len(0).unwrap();
