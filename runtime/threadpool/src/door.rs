@@ -96,17 +96,6 @@ impl Door {
         (self.0.load(Relaxed) & INSIDES) / INSIDE
     }
 
-    /// Workers inside, and those that may still enter.
-    pub(crate) fn taken(&self) -> u32 {
-        let state = self.0.load(Relaxed);
-        (state & INSIDES) / INSIDE + (state & SEATS) / SEAT
-    }
-
-    /// Whether the slot has an owner at the moment.
-    pub(crate) fn is_claimed(&self) -> bool {
-        self.0.load(Relaxed) & CLAIMED != 0
-    }
-
     /// Forgets owner and workers, who do not exist in a forked child.
     pub(crate) fn reset(&self) {
         self.0.store(0, Relaxed);
@@ -121,21 +110,16 @@ mod tests {
     fn seats_and_numbers_are_limited() {
         let door = Door::new();
         assert!(!door.enter(1), "nobody enters an unclaimed slot");
-        assert!(!door.is_claimed());
         assert!(door.claim());
         assert!(!door.claim(), "one owner at a time");
-        assert!(door.is_claimed());
-        assert_eq!(door.taken(), 0);
         assert!(!door.enter(1), "nobody enters before it is open");
         door.open(2, 5);
         assert!(!door.enter(5), "a number at the limit stays outside");
         assert!(door.enter(4));
-        assert_eq!((door.inside(), door.taken()), (1, 2));
         assert!(door.enter(1));
         assert!(!door.enter(2), "two seats");
         assert_eq!(door.inside(), 2);
         door.leave();
-        assert_eq!(door.taken(), 1, "a seat is given once");
         door.leave();
         door.shut();
         door.wait_until_empty();

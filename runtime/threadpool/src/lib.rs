@@ -8,7 +8,6 @@
 //! started, or lost in a fork costs speed and nothing else.
 
 pub mod abi;
-mod clock;
 mod config;
 mod cpu;
 mod door;
@@ -22,7 +21,6 @@ mod share;
 mod slot;
 mod spin;
 mod split;
-mod tenant;
 mod thread;
 
 pub use config::{DEFAULT_MAX_THREADS, MAX_THREADS};

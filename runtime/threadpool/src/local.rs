@@ -24,11 +24,6 @@ pub(crate) fn must_be_serial() -> bool {
     IN_CALL.get() || GUARDS.get() != 0
 }
 
-/// A number that no other thread has at the same time; not 0.
-pub(crate) fn identity() -> usize {
-    THREAD_NUM.with(|own| std::ptr::from_ref(own).addr())
-}
-
 /// Marks the calling thread as the caller of a running parallel call until dropped.
 pub(crate) struct CallScope(());
 

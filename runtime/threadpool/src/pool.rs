@@ -1,6 +1,5 @@
 //! Publishing calls and serving them.
 
-use crate::clock;
 use crate::config;
 use crate::cpu;
 use crate::fork;
@@ -8,7 +7,6 @@ use crate::futex;
 use crate::local::{self, CallScope};
 use crate::slot::{Slot, Work};
 use crate::spin::Spin;
-use crate::tenant::{self, Taken};
 use crate::thread;
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
@@ -30,17 +28,10 @@ struct Board {
     sleepers: AtomicU32,
     /// The CPU that the last caller to wake somebody ran on.
     waker_cpu: AtomicU32,
-    /// Workers for which the busy callers leave a thread's place. Those with higher numbers do not watch: they
-    /// would take the CPU from a caller.
-    room: AtomicU32,
 }
 
-static BOARD: Board = Board {
-    epoch: AtomicU32::new(0),
-    sleepers: AtomicU32::new(0),
-    waker_cpu: AtomicU32::new(u32::MAX),
-    room: AtomicU32::new(u32::MAX),
-};
+static BOARD: Board =
+    Board { epoch: AtomicU32::new(0), sleepers: AtomicU32::new(0), waker_cpu: AtomicU32::new(u32::MAX) };
 
 /// Workers started: those with numbers 1 to this. Only grows, except in a forked child.
 static STARTED: AtomicU32 = AtomicU32::new(0);
@@ -57,87 +48,40 @@ pub(crate) struct Failed;
 /// # Safety
 /// The body must accept the context and each index below `count`, from any thread, until this returns.
 pub(crate) unsafe fn run(work: Work, count: usize) -> Result<(), Failed> {
-    let alone = || {
-        let mut indices = 0..count;
-        // SAFETY: as the caller promises.
-        unsafe { work.run(|| indices.next()) }
-    };
     let threads = config::count();
     let team = threads.min(u32::try_from(count).unwrap_or(u32::MAX));
-    if team < 2 || local::must_be_serial() {
-        return outcome(alone());
-    }
-    let scope = CallScope::enter();
-    let Some(slot) = claim(threads) else {
-        return outcome(alone());
-    };
-    let generation = fork::generation();
-    let taken = look_round(slot, threads);
-    let helpers = tenant::helpers(threads, taken).min(team - 1);
-    let fine = if helpers == 0 || !start_workers(taken.workers + helpers) {
-        alone()
+    let slot = if team < 2 || local::must_be_serial() || !start_workers(team - 1) {
+        None
     } else {
-        // SAFETY: this thread has just claimed the slot.
-        unsafe { slot.prepare(work, count, helpers + 1) };
-        slot.door.open(helpers, threads);
-        announce(slot, helpers, threads);
+        // More callers than threads would only take CPUs from each other.
+        SLOT.iter().take(threads as usize).find(|slot| slot.door.claim())
+    };
+    let Some(slot) = slot else {
+        let mut indices = 0..count;
+        // SAFETY: as the caller promises.
+        let fine = unsafe { work.run(|| indices.next()) };
+        return if fine { Ok(()) } else { Err(Failed) };
+    };
+
+    let generation = fork::generation();
+    // SAFETY: this thread has just claimed the slot.
+    unsafe { slot.prepare(work, count, team) };
+    slot.door.open(team - 1, threads);
+    announce(slot, team - 1, threads);
+    {
+        let _scope = CallScope::enter();
         // SAFETY: this thread owns the slot and has prepared it; the body is good as the caller promises.
         unsafe { slot.take_part(0) };
-        if fork::generation() != generation {
-            // The tasks that the parent's workers took are missing here.
-            return Err(Failed);
-        }
-        slot.door.shut();
-        slot.door.wait_until_empty();
-        !slot.panicked()
-    };
-    drop(scope);
-    // After a fork in the body the slot is no longer this call's.
-    if fork::generation() == generation {
-        slot.tenant.leave(clock::now());
-        slot.door.release();
     }
-    outcome(fine)
-}
-
-fn outcome(fine: bool) -> Result<(), Failed> {
-    if fine { Ok(()) } else { Err(Failed) }
-}
-
-/// The slots that may be in use: one for each thread, since more callers would only take CPUs from each other.
-fn slots(threads: u32) -> &'static [Slot] {
-    SLOT.get(..threads as usize).unwrap_or(&SLOT)
-}
-
-/// A slot for a call of this thread: the one that it had last, or one whose tenant has moved on. None if as many
-/// others are busy as can be.
-fn claim(threads: u32) -> Option<&'static Slot> {
-    let (slots, me) = (slots(threads), local::identity());
-    if let Some(own) = slots.iter().find(|slot| slot.tenant.is(me))
-        && own.door.claim()
-    {
-        return Some(own);
+    if fork::generation() != generation {
+        // The tasks that the parent's workers took are missing here, and the slot is no longer this call's.
+        return Err(Failed);
     }
-    let slot = slots.iter().find(|slot| !slot.tenant.stays(clock::now) && slot.door.claim())?;
-    slot.tenant.move_in(me);
-    Some(slot)
-}
-
-/// What the caller that owns `slot` and the others have of the pool's threads. Tells the workers, too.
-fn look_round(slot: &Slot, threads: u32) -> Taken {
-    let (mut taken, mut time) = (Taken { callers: 1, workers: 0 }, None);
-    for other in slots(threads).iter().filter(|other| !std::ptr::eq(*other, slot)) {
-        if other.door.is_claimed() || other.tenant.stays(|| *time.get_or_insert_with(clock::now)) {
-            taken.callers += 1;
-            taken.workers += other.door.taken();
-        }
-    }
-    let room = threads.saturating_sub(taken.callers);
-    // The workers look here all the time.
-    if BOARD.room.load(Relaxed) != room {
-        BOARD.room.store(room, Relaxed);
-    }
-    taken
+    slot.door.shut();
+    slot.door.wait_until_empty();
+    let panicked = slot.panicked();
+    slot.door.release();
+    if panicked { Err(Failed) } else { Ok(()) }
 }
 
 /// Tells idle workers of the call in `slot`, waking as many as it has seats for and no more.
@@ -176,11 +120,6 @@ fn start_workers(wanted: u32) -> bool {
     STARTED.load(Relaxed) > 0
 }
 
-/// Whether worker `index` may wait for work without sleeping.
-fn may_watch(index: u32) -> bool {
-    config::may_spin() && index <= BOARD.room.load(Relaxed)
-}
-
 /// The life of worker `index`.
 fn serve(index: u32) {
     local::become_worker(index);
@@ -201,8 +140,7 @@ fn serve(index: u32) {
             slot.door.shut();
             slot.door.leave();
             spin.worked();
-        } else if !may_watch(index) || !spin.until(|| BOARD.epoch.load(Relaxed) != seen || !may_watch(index))
-        {
+        } else if !(config::may_spin() && spin.until(|| BOARD.epoch.load(Relaxed) != seen)) {
             config::refresh_cpus();
             let asleep_since = Instant::now();
             BOARD.sleepers.fetch_add(1, SeqCst);
@@ -231,10 +169,8 @@ pub(crate) fn count_changed() {
 pub(crate) fn forget_workers() {
     for slot in &SLOT {
         slot.door.reset();
-        slot.tenant.reset();
     }
     BOARD.sleepers.store(0, Relaxed);
-    BOARD.room.store(u32::MAX, Relaxed);
     STARTED.store(0, Relaxed);
     REFUSED.store(false, Relaxed);
     STARTING.store(false, Relaxed);

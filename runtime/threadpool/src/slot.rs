@@ -4,7 +4,6 @@
 use crate::door::Door;
 use crate::fpu::Mode;
 use crate::share::Share;
-use crate::tenant::Tenant;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
@@ -54,11 +53,10 @@ struct Job {
 
 unsafe extern "C-unwind" fn nothing(_: *mut c_void, _: usize) {}
 
-// Door, tenant and job share the first cache line, so that one transfer brings a worker or another caller all.
+// The door and the job share the first cache line, so that one transfer brings a worker both.
 #[repr(C, align(128))]
 pub(crate) struct Slot {
     pub(crate) door: Door,
-    pub(crate) tenant: Tenant,
     panicked: AtomicBool,
     job: UnsafeCell<Job>,
     shares: [Share; MAX_SHARES],
@@ -75,7 +73,6 @@ impl Slot {
         let mode = Mode::UNSET;
         Self {
             door: Door::new(),
-            tenant: Tenant::new(),
             panicked: AtomicBool::new(false),
             job: UnsafeCell::new(Job { work, shares: 1, mode }),
             shares: [const { Share::new() }; MAX_SHARES],

@@ -1,7 +1,5 @@
 //! What a parallel call promises, from many threads at once.
 
-mod support;
-
 use executorch_threadpool::abi::{et_parallel_for, et_parallel_tasks};
 use executorch_threadpool::{
     Error, MAX_THREADS, SerialGuard, parallel_for, parallel_tasks, set_thread_count, thread_count, thread_num,
@@ -10,12 +8,30 @@ use std::collections::HashSet;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use support::Threads;
 
 /// Rounds for a test that looks for rare interleavings.
 const ROUNDS: usize = if cfg!(miri) { 3 } else { 2000 };
+
+/// Holds the process-wide thread count at a value while a test depends on it.
+struct Threads(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
+
+impl Threads {
+    fn exactly(count: usize) -> Self {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let lock = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        set_thread_count(count).expect("a valid count");
+        assert_eq!(thread_count(), count);
+        Self(lock)
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        set_thread_count(0).expect("a valid count");
+    }
+}
 
 fn counters(n: usize) -> Vec<AtomicU32> {
     (0..n).map(|_| AtomicU32::new(0)).collect()

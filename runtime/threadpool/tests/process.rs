@@ -266,56 +266,6 @@ fn a_fork_inside_a_body_fails_the_call_in_the_child() {
 }
 
 #[test]
-fn a_fork_inside_a_body_without_help_leaves_the_call_whole() {
-    isolated("a_fork_inside_a_body_without_help_leaves_the_call_whole", &[], || {
-        set_thread_count(2).unwrap();
-        let (begun, end) = (Barrier::new(3), AtomicBool::new(false));
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                parallel_tasks(2, |_| {
-                    begun.wait();
-                    while !end.load(Relaxed) {
-                        thread::yield_now();
-                    }
-                })
-            });
-            begun.wait();
-            let code = {
-                let (parent, ran) = (std::process::id(), AtomicUsize::new(0));
-                let status = AtomicUsize::new(usize::MAX);
-                let outcome = parallel_tasks(2, |index| {
-                    ran.fetch_add(1, Relaxed);
-                    if index == 0 {
-                        // SAFETY: the child leaves below by `_exit`.
-                        let pid = unsafe { libc::fork() };
-                        if pid > 0 {
-                            let mut code = 0;
-                            // SAFETY: waits for the child just made.
-                            unsafe { libc::waitpid(pid, &mut code, 0) };
-                            status.store(code as usize, Relaxed);
-                        }
-                    }
-                });
-                let whole = outcome.is_ok() && ran.load(Relaxed) == 2;
-                if std::process::id() != parent {
-                    let both = Barrier::new(2);
-                    let together = parallel_tasks(2, |_| {
-                        both.wait();
-                    });
-                    let fine = whole && together.is_ok() && check_coverage(100);
-                    // SAFETY: leaves without the parent's exit handlers.
-                    unsafe { libc::_exit(if fine { 0 } else { 1 }) };
-                }
-                assert!(whole);
-                status.load(Relaxed)
-            };
-            end.store(true, Relaxed);
-            assert_eq!(code, 0, "the child's own report");
-        });
-    });
-}
-
-#[test]
 fn closing_the_library_leaves_it_mapped() {
     unsafe extern "C" fn body(sum: *mut std::ffi::c_void, index: usize) {
         // SAFETY: the context of the call below.
