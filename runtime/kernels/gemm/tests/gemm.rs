@@ -205,6 +205,11 @@ fn bad_sizes_are_refused() {
     let product = Product::new(Lhs::View(a), Rhs::View(a));
     assert!(product.scratch_len(&Serial).is_err());
     let product = Product::new(Lhs::View(a), Rhs::View(a.transposed()));
-    let view = MatrixMut::row_major(&mut out, 3, 3).unwrap();
-    assert!(product.run(&Serial, &mut [], view).is_err());
+    assert!(product.run(&Serial, &mut [], MatrixMut::row_major(&mut out, 3, 4).unwrap()).is_err());
+    // Few rows are streamed, more need scratch.
+    product.run(&Serial, &mut [], MatrixMut::row_major(&mut out, 3, 3).unwrap()).unwrap();
+    let a = Matrix::row_major(&data, 6, 2).unwrap();
+    let product = Product::new(Lhs::View(a), Rhs::View(a.transposed()));
+    let mut out = vec![0.0f32; 36];
+    assert!(product.run(&Serial, &mut [], MatrixMut::row_major(&mut out, 6, 6).unwrap()).is_err());
 }
