@@ -1,5 +1,6 @@
 //! `wheelhouse`: packs, audits and publishes wheels. Results go to standard output, everything else to standard error.
 
+mod index;
 mod pack;
 mod tree;
 
@@ -19,6 +20,7 @@ struct Cli {
 /// One subcommand a file: its arguments and its `run`.
 #[derive(Subcommand)]
 enum Command {
+    Index(index::Arguments),
     Pack(pack::Arguments),
 }
 
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     match command {
+        Command::Index(arguments) => index::run(&arguments),
         Command::Pack(arguments) => pack::run(&arguments),
     }
 }

@@ -8,7 +8,11 @@
 //! Buckets offer this through preconditions on requests. In a folder, writers take turns through the lock of one
 //! file, which the system releases when a writer ends, and an object's version is its digest.
 
+#[cfg(test)]
+pub(crate) mod fault;
 mod location;
+#[cfg(test)]
+mod tests;
 
 use std::fs::File;
 use std::path::PathBuf;
