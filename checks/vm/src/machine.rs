@@ -46,7 +46,7 @@ impl Image {
 }
 
 fn prepare(image: &Image, settings: &Settings, progress: Progress<'_>) -> Result<Kind> {
-    let (cache, name) = (&settings.cache, image.name());
+    let (cache, name, wanted) = (&settings.cache, image.name(), settings.acceleration()?);
     fs::create_dir_all(cache).with_context(|| cache.display().to_string())?;
     let cache = &fs::canonicalize(cache)?;
     let recipe = recipe::key(image);
@@ -78,7 +78,7 @@ fn prepare(image: &Image, settings: &Settings, progress: Progress<'_>) -> Result
             tools::find(tool.0).with_context(|| format!("{} is missing", tool.0))?
         }
     };
-    let acceleration = match settings.acceleration {
+    let acceleration = match wanted {
         Some(acceleration) => acceleration,
         None => acceleration::choose(cache, &emulator, image.arch(), &entry, progress)?,
     };

@@ -23,8 +23,8 @@ pub fn command(plan: &Plan<'_>) -> Command {
     let mut command = Command::new(plan.emulator);
     let (machine, console) = match plan.arch {
         // The newer machine type starts half as fast. The time stamp counter is the real one also when it is emulated;
-        // left to itself the kernel takes a clock that is slow to read, and that once stood still for 43 s under load.
-        // Its test of the timer fails on busy hosts.
+        // left to itself the kernel takes a clock that is slow to read, and that loses 43 s when the emulator is stopped
+        // for longer. Its test of the timer fails on busy hosts.
         Arch::X86_64 => ("pc", "ttyS0 tsc=reliable no_timer_check"),
         Arch::Aarch64 => ("virt,gic-version=3", "ttyAMA0"),
     };
