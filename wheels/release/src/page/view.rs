@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pep440_rs::Version;
 use serde::Serialize;
 
-use crate::index::{Action, Catalogue, Entry, WheelName, normalize, url};
+use crate::index::{Action, Catalogue, Entry, normalize, url};
 
 /// How many releases and changes the page lists; `simple/` has every file.
 const RELEASES: usize = 40;
@@ -52,7 +52,6 @@ struct Release<'a> {
     file: &'a str,
     href: String,
     python: &'a str,
-    platform: String,
     size: String,
     bytes: u64,
     sha256: &'a str,
@@ -149,7 +148,6 @@ impl<'a> Release<'a> {
             file: &entry.filename,
             href: url(&entry.filename),
             python: entry.requires_python.as_deref().unwrap_or("any"),
-            platform: platform(&entry.filename),
             size: size(entry.size),
             bytes: entry.size,
             sha256: &entry.sha256,
@@ -282,10 +280,4 @@ fn size(bytes: u64) -> String {
         1_000_000..1_000_000_000 => format!("{:.2} MB", value / 1e6),
         _ => format!("{:.2} GB", value / 1e9),
     }
-}
-
-/// The platform of a wheel, for people who look for theirs.
-fn platform(file: &str) -> String {
-    file.parse::<WheelName>()
-        .map_or_else(|_| String::new(), |name| name.tags.into_iter().last().unwrap_or_default())
 }
