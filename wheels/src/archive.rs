@@ -31,7 +31,7 @@ pub fn write(entries: &[Entry]) -> io::Result<Vec<u8>> {
     Ok(zip.finish()?.into_inner())
 }
 
-/// Every file of an archive, in the archive's order.
+/// Every file of an archive that is trusted, in the archive's order.
 pub fn read(bytes: &[u8]) -> io::Result<Vec<Entry>> {
     let mut zip = ZipArchive::new(Cursor::new(bytes))?;
     let mut entries = Vec::with_capacity(zip.len());

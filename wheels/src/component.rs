@@ -6,6 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use crate::row::RUNTIME;
+
 /// All components by name.
 pub type Components = BTreeMap<String, Component>;
 
@@ -14,11 +16,19 @@ pub type Components = BTreeMap<String, Component>;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "documented once, at the head of components.toml")]
 pub struct Component {
+    #[serde(default = "runtime")]
+    pub project: String,
+    #[serde(default = "yes")]
+    pub built: bool,
     pub package: String,
     pub cargo_file: String,
     pub path: String,
     #[serde(default)]
     pub needs: Vec<String>,
+    #[serde(default)]
+    pub external: Vec<String>,
+    #[serde(default)]
+    pub device_code: bool,
     pub exports: Exports,
     #[serde(default = "yes")]
     pub unload: bool,
@@ -28,6 +38,10 @@ pub struct Component {
     pub licenses: Vec<String>,
     #[serde(default)]
     pub cmake: Vec<String>,
+}
+
+fn runtime() -> String {
+    RUNTIME.into()
 }
 
 fn yes() -> bool {
@@ -40,6 +54,8 @@ fn yes() -> bool {
 pub enum Exports {
     /// The C ABI: `et_*`, with a symbol version.
     Et,
+    /// The C ABI, and the functions that code compiled by AOTInductor calls: `et_*` and `aoti_torch_*`.
+    Aoti,
     /// A Python module's entry point: `PyInit_*`.
     Python,
     /// Nothing: the library works through its static initialiser.
@@ -51,6 +67,7 @@ impl Exports {
     pub fn version_script(self) -> &'static str {
         match self {
             Self::Et => "exports/et.map",
+            Self::Aoti => "exports/aoti.map",
             Self::Python => "exports/python.map",
             Self::None => "exports/none.map",
         }
@@ -60,6 +77,7 @@ impl Exports {
     pub fn allows(self, symbol: &str) -> bool {
         match self {
             Self::Et => symbol.starts_with("et_"),
+            Self::Aoti => symbol.starts_with("et_") || symbol.starts_with("aoti_torch_"),
             Self::Python => symbol.starts_with("PyInit_"),
             Self::None => false,
         }
@@ -75,17 +93,6 @@ impl Component {
     /// The SONAME, which is the file name; extension modules, which nothing links to, have none.
     pub fn soname(&self) -> Option<&str> {
         (self.exports != Exports::Python).then(|| self.file_name())
-    }
-
-    /// The one RUNPATH entry that finds the libraries in `lib/`, or none for a component that needs none.
-    pub fn runpath(&self) -> Option<&'static str> {
-        if self.needs.is_empty() {
-            None
-        } else if self.path.starts_with("lib/") {
-            Some("$ORIGIN")
-        } else {
-            Some("$ORIGIN/lib")
-        }
     }
 }
 

@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 use crate::archive::{self, Entry};
 use crate::component::Components;
 use crate::metadata::{self, Metadata};
-use crate::row::Row;
+use crate::row::{RUNTIME, Row};
 use crate::version::Version;
-use crate::{audit, contents, elf, record, tag, template};
+use crate::{audit, contents, record, tag, template};
 
 const PACKAGE: &str = "executorch_runtime";
 
@@ -35,20 +35,19 @@ pub fn pack(
     components: &Components,
     version: &Version,
 ) -> Result<Wheel> {
+    if row.project != RUNTIME {
+        bail!("row `{}` is a wheel of {}: only wheels of {RUNTIME} are packed here", row.name, row.project);
+    }
+    row.require_built(components)?;
     let version = version.with_label(&row.label)?.to_string();
     let mut entries = Vec::new();
-    let mut findings = Vec::new();
-    let mut facts = Vec::new();
     for name in &row.components {
         let component = components.get(name).with_context(|| format!("unknown component `{name}`"))?;
         let path = libs.join(component.file_name());
         let data = fs::read(&path)
             .with_context(|| format!("component `{name}` is not built: {}", path.display()))?;
-        findings.extend(audit::library(name, &data, row, components)?);
-        facts.push((name.as_str(), elf::read(&data)?));
         entries.push(Entry { path: format!("{PACKAGE}/{}", component.path), data, executable: true });
     }
-    findings.extend(audit::resolution(&facts, components));
     sources(&mut entries, root)?;
     templates(&mut entries, root, &version, row, components)?;
     let dist = format!("{PACKAGE}-{version}.dist-info");
@@ -69,7 +68,7 @@ pub fn pack(
         license_files: &license_files,
         homepage: env!("CARGO_PKG_REPOSITORY"),
         requires_python: &row.requires_python()?,
-        dependencies: &row.dependencies,
+        dependencies: &row.requirements(&version),
         description: &description,
     };
     text(format!("{dist}/METADATA"), metadata.render().into_bytes());
@@ -81,14 +80,13 @@ pub fn pack(
     let record = record::render(entries.iter().map(|e| (e.path.as_str(), e.data.as_slice())), &path);
     entries.push(Entry { path, data: record.into_bytes(), executable: false });
     let bytes = archive::write(&entries)?;
-    let budget = row.budget.get("wheel").copied().unwrap_or(0);
-    if bytes.len() as u64 > budget {
-        findings.push(format!("wheel: {} bytes, budget {budget}", bytes.len()));
-    }
+    let name = tag::wheel_file_name(PACKAGE, &version, &row.tag());
+    let findings = audit::wheel(&name, &bytes, &audit::Expected { row: Some(row), components });
     if !findings.is_empty() {
+        let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
         bail!("the wheel failed its audit:\n  {}", findings.join("\n  "));
     }
-    Ok(Wheel { name: tag::wheel_file_name(PACKAGE, &version, &row.tag()), bytes })
+    Ok(Wheel { name, bytes })
 }
 
 /// The licences of a wheel.

@@ -8,6 +8,7 @@ mod installed;
 mod linker;
 mod place;
 mod readme;
+mod rows;
 mod schema;
 mod wheel;
 
@@ -74,8 +75,12 @@ enum Task {
         #[arg(long, default_value = std::env::consts::ARCH)]
         arch: String,
     },
-    /// List the rows.
-    Rows,
+    /// Print the rows of wheels/rows.toml.
+    Rows {
+        /// For people (table), for tools (json), or as the matrix of CI's jobs (ci).
+        #[arg(long, default_value = "table")]
+        format: rows::Format,
+    },
 }
 
 fn main() -> ExitCode {
@@ -135,7 +140,7 @@ fn task(task: Task) -> Result<ExitCode> {
             let library = executorch_xnnpack_native::build(&place.xnnpack(target))?;
             println!("{}", library.root().display());
         }
-        Task::Rows => rows(&place)?,
+        Task::Rows { format } => rows::print(&place, format)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -144,12 +149,4 @@ fn task(task: Task) -> Result<ExitCode> {
 fn conformance(place: &place::Place) -> Result<installed::Environment> {
     let wanted = executorch_tools::requirements(&place.root.join("checks/conformance/requirements.txt"))?;
     installed::Environment::new(place, "conformance", &wanted)
-}
-
-fn rows(place: &place::Place) -> Result<()> {
-    let components = wheelhouse::component::load(&place.root.join("wheels/components.toml"))?;
-    for (name, row) in wheelhouse::row::load(&place.root.join("wheels/rows.toml"), &components)? {
-        println!("{name}: {}, glibc {}, {}", row.tag(), row.glibc, row.components.join(" "));
-    }
-    Ok(())
 }

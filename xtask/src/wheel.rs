@@ -32,6 +32,7 @@ pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
     let components = component::load(&place.root.join("wheels/components.toml"))?;
     let rows = row::load(&place.root.join("wheels/rows.toml"), &components)?;
     let row = row::find(&rows, name)?;
+    row.require_built(&components)?;
     let version: Version = env!("CARGO_PKG_VERSION").parse()?;
     let stage = place.target.join("wheel").join(name);
     fs::create_dir_all(&stage)?;
@@ -131,7 +132,7 @@ fn link(
         .env(linker::STAGE, stage)
         .args(["rustc", "--quiet", "--locked", "--release", "--lib", "--crate-type", "cdylib"])
         .args(["--package", &component.package, "--target", &triple, "--"]);
-    for argument in link_arguments(place, component, all)? {
+    for argument in link_arguments(place, row, component, all)? {
         command.arg("-C").arg(format!("link-arg={argument}"));
     }
     run(&mut command)?;
@@ -141,7 +142,7 @@ fn link(
 }
 
 /// The linker's arguments; none depends on where the source tree lies.
-fn link_arguments(place: &Place, component: &Component, all: &Components) -> Result<Vec<String>> {
+fn link_arguments(place: &Place, row: &Row, component: &Component, all: &Components) -> Result<Vec<String>> {
     let script = format!("wheels/{}", component.exports.version_script());
     fs::metadata(place.root.join(&script)).context(script.clone())?;
     let mut arguments = vec!["-Wl,--build-id=sha1".to_owned(), format!("-Wl,--version-script={script}")];
@@ -153,7 +154,7 @@ fn link_arguments(place: &Place, component: &Component, all: &Components) -> Res
     if !component.unload {
         arguments.push("-Wl,-z,nodelete".into());
     }
-    if let Some(runpath) = component.runpath() {
+    if let Some(runpath) = row.runpath(component) {
         arguments.extend(["-Wl,--enable-new-dtags".into(), format!("-Wl,-rpath,{runpath}")]);
     }
     for need in &component.needs {

@@ -1,5 +1,6 @@
 //! `wheelhouse`: packs, audits and publishes wheels. Results go to standard output, everything else to standard error.
 
+mod audit;
 mod index;
 mod pack;
 mod tree;
@@ -20,6 +21,7 @@ struct Cli {
 /// One subcommand a file: its arguments and its `run`.
 #[derive(Subcommand)]
 enum Command {
+    Audit(audit::Arguments),
     Index(index::Arguments),
     Pack(pack::Arguments),
 }
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     match command {
+        Command::Audit(arguments) => audit::run(&arguments),
         Command::Index(arguments) => index::run(&arguments),
         Command::Pack(arguments) => pack::run(&arguments),
     }
