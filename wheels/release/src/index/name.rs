@@ -48,7 +48,7 @@ pub fn check_file(name: &str) -> Result<()> {
          with a letter or digit, and no folder"
     );
     ensure!(
-        !["index.html", "entries.json", "simple"].contains(&name),
+        !["index.html", "entries.json", "simple", "pins.txt", "advisories.json", "atom.xml"].contains(&name),
         "`{name}` is the name of a file that the index itself writes"
     );
     Ok(())

@@ -1,0 +1,227 @@
+//! Tests of promotion on small stores in memory and in folders.
+
+mod concurrent;
+mod crash;
+mod edits;
+mod policy;
+mod refusals;
+mod taking_back;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use executorch_gate_report::{Check, Machine, Outcome, Report, SCHEMA, Verdict, Wheel};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use wheelhouse::archive;
+use wheelhouse::row::{self, Rows};
+
+use super::*;
+use crate::index::{self, Index};
+use crate::log::{Entry, moment};
+use crate::sign::{PrivateKey, Signature};
+
+pub(super) const IMAGES: [&str; 2] = ["old", "new"];
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A project with an index `cpu` that asks two of its three owners, and has a gate and a writer.
+pub(super) struct Project {
+    pub objects: Arc<dyn ObjectStore>,
+    pub store: Store,
+    pub indexes: Indexes,
+    pub rows: Rows,
+}
+
+/// The private key of a number.
+pub(super) fn key(seed: u8) -> PrivateKey {
+    PrivateKey::from_seed(&[seed; 32])
+}
+
+pub(super) fn owner(number: u8) -> PrivateKey {
+    key(number)
+}
+
+pub(super) fn writer() -> PrivateKey {
+    key(10)
+}
+
+pub(super) fn gate() -> PrivateKey {
+    key(20)
+}
+
+pub(super) fn indexes_toml() -> String {
+    let listed = |role: &str, name: &str, key: &PrivateKey| {
+        format!("[[index.cpu.{role}]]\nname = \"{name}\"\nkey = \"{}\"\n", key.public())
+    };
+    let mut text =
+        "staging = \"staging\"\n[index.cpu]\npublic = true\nrows = [\"cpu\"]\napprovals = 2\n".to_owned();
+    for (number, name) in [(1, "ann"), (2, "bob"), (3, "cam")] {
+        text += &listed("owners", name, &owner(number));
+    }
+    text + &listed("writers", "train", &writer()) + &listed("gate", "lab", &gate())
+}
+
+/// The time that most tests happen at.
+pub(super) fn now() -> SystemTime {
+    moment("2026-03-01T12:00:00Z").unwrap()
+}
+
+impl Project {
+    pub(super) fn new() -> Self {
+        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        Self {
+            store: open(&objects),
+            objects,
+            indexes: Indexes::parse(&indexes_toml()).unwrap(),
+            rows: rows(),
+        }
+    }
+
+    pub(super) fn site(&self) -> Site<'_> {
+        self.on(&self.store)
+    }
+
+    pub(super) fn on<'a>(&'a self, store: &'a Store) -> Site<'a> {
+        Site { store, indexes: &self.indexes, rows: &self.rows }
+    }
+
+    /// Puts a wheel of that version into staging; gives its file name.
+    pub(super) fn stage(&self, version: &str) -> String {
+        self.stage_as(version, "cpu", "content")
+    }
+
+    pub(super) fn stage_as(&self, version: &str, row: &str, content: &str) -> String {
+        let filename = format!("executorch_runtime-{version}-{}.whl", self.rows["cpu"].tag());
+        let wheel = index::Wheel::read(&filename, wheel_bytes(version, content)).unwrap();
+        let staging = Index::new(&self.store, "staging").unwrap();
+        staging.put_files(&wheel, None).unwrap();
+        let entry = wheel.entry(row, "2026-02-28T00:00:00Z", vec![]);
+        staging.change(|catalogue| catalogue.insert(entry.clone())).unwrap();
+        filename
+    }
+
+    /// What the gate says of a wheel in staging on an image.
+    pub(super) fn report(&self, filename: &str, image: &str) -> Report {
+        let bytes = self.get(&format!("staging/{filename}"));
+        let wheel = file_of(&index::Wheel::read(filename, bytes).unwrap());
+        Report {
+            schema: SCHEMA.to_owned(),
+            wheel,
+            row: "cpu".to_owned(),
+            image: image.to_owned(),
+            machine: Machine::default(),
+            started: "2026-03-01T10:00:00Z".to_owned(),
+            seconds: 1.5,
+            checks: vec![
+                check("elf.closure", Outcome::Pass, ""),
+                check("cuda.run", Outcome::Absent, "not built yet"),
+            ],
+            verdict: Verdict::Pass,
+        }
+    }
+
+    /// Good reports on every image.
+    pub(super) fn reports(&self, filename: &str) -> Vec<ReportFile> {
+        IMAGES.iter().map(|image| signed(&self.report(filename, image))).collect()
+    }
+
+    pub(super) fn approval(&self, filename: &str, number: u8) -> ApprovalFile {
+        let reports = self.reports(filename);
+        let (json, _) =
+            approve(&self.site(), "cpu", filename, &reports, &owner(number), now(), WEEK).unwrap();
+        ApprovalFile { name: format!("approval-{number}.json"), json: json.into() }
+    }
+
+    pub(super) fn approvals(&self, filename: &str) -> Vec<ApprovalFile> {
+        [1, 2].map(|number| self.approval(filename, number)).to_vec()
+    }
+
+    /// Stages, tries, approves and promotes a wheel of that version.
+    pub(super) fn release(&self, version: &str) -> String {
+        let filename = self.stage(version);
+        self.promote(&filename, &self.reports(&filename), &self.approvals(&filename)).unwrap();
+        filename
+    }
+
+    pub(super) fn promote(
+        &self,
+        filename: &str,
+        reports: &[ReportFile],
+        approvals: &[ApprovalFile],
+    ) -> Result<Entry> {
+        promote(&self.site(), "cpu", filename, reports, approvals, &writer(), now())
+    }
+
+    pub(super) fn verify(&self) -> Result<Verified> {
+        verify(&self.store, &self.indexes, "cpu", None)
+    }
+
+    pub(super) fn get(&self, path: &str) -> bytes::Bytes {
+        self.store.get(path).unwrap().unwrap_or_else(|| panic!("{path} is not there")).bytes
+    }
+
+    pub(super) fn text(&self, path: &str) -> String {
+        String::from_utf8(self.get(path).to_vec()).unwrap()
+    }
+}
+
+pub(super) fn open(objects: &Arc<dyn ObjectStore>) -> Store {
+    Store::new(Arc::clone(objects), None, "memory").unwrap()
+}
+
+/// The project's own rows, with images that these tests know.
+pub(super) fn rows() -> Rows {
+    let components = wheelhouse::component::parse(include_str!("../../../../components.toml")).unwrap();
+    let mut rows = row::parse(include_str!("../../../../rows.toml"), &components).unwrap();
+    rows.retain(|name, _| name == "cpu");
+    let cpu = rows.get_mut("cpu").unwrap();
+    cpu.gate_images = IMAGES.map(str::to_owned).to_vec();
+    cpu.allowed_skips.clear();
+    cpu.allowed_skips.insert("old".to_owned(), vec!["python.*".to_owned()]);
+    rows
+}
+
+fn wheel_bytes(version: &str, content: &str) -> Vec<u8> {
+    let metadata = format!(
+        "Metadata-Version: 2.4\nName: executorch-runtime\nVersion: {version}\nRequires-Python: >=3.10\n"
+    );
+    let file = |path: String, text: &str| archive::Entry { path, data: text.into(), executable: false };
+    archive::write(&[
+        file("executorch_runtime/__init__.py".into(), content),
+        file(format!("executorch_runtime-{version}.dist-info/METADATA"), &metadata),
+    ])
+    .unwrap()
+}
+
+pub(super) fn check(id: &str, outcome: Outcome, reason: &str) -> Check {
+    Check {
+        id: id.to_owned(),
+        title: "it holds".to_owned(),
+        group: id.split('.').next().unwrap().to_owned(),
+        outcome,
+        reason: reason.to_owned(),
+        evidence: vec!["seen".to_owned()],
+        seconds: 0.1,
+    }
+}
+
+/// The report's file with the gate's signature.
+pub(super) fn signed(report: &Report) -> ReportFile {
+    let json = report.to_json().unwrap();
+    let signature = Signature::new(&gate(), REPORT_TYPE, json.as_bytes()).to_json();
+    ReportFile { name: report.image.clone(), json: json.into(), signature: Some(signature.into()) }
+}
+
+/// Checks that it failed, and that each of `words` stands in the message.
+#[track_caller]
+pub(super) fn refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
+    let error = format!("{:#}", result.unwrap_err());
+    for word in words {
+        assert!(error.contains(word), "`{word}` is not in: {error}");
+    }
+}
+
+fn file_of(wheel: &index::Wheel) -> Wheel {
+    super::approve::file_of(wheel)
+}
