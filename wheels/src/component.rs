@@ -35,7 +35,7 @@ pub struct Component {
     #[serde(default)]
     pub registers: bool,
     #[serde(default)]
-    pub licenses: Vec<String>,
+    pub native: Option<String>,
     #[serde(default)]
     pub cmake: Vec<String>,
 }

@@ -10,6 +10,7 @@ pub mod contents;
 pub mod elf;
 pub mod metadata;
 pub mod pack;
+pub mod provenance;
 pub mod record;
 pub mod row;
 pub mod tag;

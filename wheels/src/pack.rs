@@ -1,6 +1,5 @@
 //! Puts a wheel together: libraries, sources, templates, metadata; audits it; gives name and bytes.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -9,9 +8,11 @@ use anyhow::{Context, Result, bail};
 use crate::archive::{self, Entry};
 use crate::component::Components;
 use crate::metadata::{self, Metadata};
+use crate::provenance::inventory::Inventory;
+use crate::provenance::sbom;
 use crate::row::{RUNTIME, Row};
 use crate::version::Version;
-use crate::{audit, contents, record, tag, template};
+use crate::{audit, contents, elf, record, tag, template};
 
 const PACKAGE: &str = "executorch_runtime";
 
@@ -26,8 +27,8 @@ pub struct Wheel {
 /// The project's own licence.
 const LICENSE: &str = "BSD-3-Clause";
 
-/// Packs `row` from the source tree `root` and the linked libraries in `libs` (flat, by file name). The folder
-/// `licenses` there holds the licence of each other project that is linked into them.
+/// Packs `row` from the source tree `root` and the linked libraries in `libs` (flat, by file name), where
+/// [`Inventory::gather`] also finds what it asks for.
 pub fn pack(
     root: &Path,
     libs: &Path,
@@ -51,20 +52,24 @@ pub fn pack(
     sources(&mut entries, root)?;
     templates(&mut entries, root, &version, row, components)?;
     let dist = format!("{PACKAGE}-{version}.dist-info");
-    let licenses = licenses(root, libs, row, components)?;
+    let inventory = Inventory::gather(root, libs, row, components)?;
+    let license = inventory.expression(LICENSE);
+    let bom = bill(&inventory, &entries, row, components, &version, &license)?;
+    let licenses = licenses(root, &inventory)?;
     let mut text = |path: String, data: Vec<u8>| entries.push(Entry { path, data, executable: false });
-    for (name, license) in &licenses.texts {
+    for (name, license) in &licenses {
         text(format!("{PACKAGE}/share/licenses/{name}"), license.clone());
         text(format!("{dist}/licenses/{name}"), license.clone());
     }
-    let license_files: Vec<&str> = licenses.texts.keys().map(String::as_str).collect();
+    text(format!("{dist}/sboms/{}", sbom::FILE), bom.into_bytes());
+    let license_files: Vec<&str> = licenses.iter().map(|(name, _)| name.as_str()).collect();
     let description =
         fs::read_to_string(root.join("wheels/description.md")).context("wheels/description.md")?;
     let metadata = Metadata {
-        name: "executorch-runtime",
+        name: RUNTIME,
         version: &version,
         summary: "Runs ExecuTorch programs from Python, C++, C and Rust",
-        license: &licenses.expression,
+        license: &license,
         license_files: &license_files,
         homepage: env!("CARGO_PKG_REPOSITORY"),
         requires_python: &row.requires_python()?,
@@ -89,27 +94,40 @@ pub fn pack(
     Ok(Wheel { name, bytes })
 }
 
-/// The licences of a wheel.
-struct Licenses {
-    /// SPDX expression.
-    expression: String,
-    /// Texts by file name.
-    texts: BTreeMap<String, Vec<u8>>,
+/// The SBOM: `entries` holds the libraries.
+fn bill(
+    inventory: &Inventory,
+    entries: &[Entry],
+    row: &Row,
+    components: &Components,
+    version: &str,
+    license: &str,
+) -> Result<String> {
+    let mut found = Vec::with_capacity(row.components.len());
+    for name in &row.components {
+        let declared = components.get(name).with_context(|| format!("unknown component `{name}`"))?;
+        let path = format!("{PACKAGE}/{}", declared.path);
+        let entry = entries.iter().find(|entry| entry.path == path).context("a library is missing")?;
+        found.push((name, entry, elf::read(&entry.data)?));
+    }
+    let files: Vec<_> = found
+        .iter()
+        .map(|(component, entry, facts)| sbom::File {
+            component,
+            path: &entry.path,
+            data: &entry.data,
+            needed: &facts.needed,
+        })
+        .collect();
+    let subject = sbom::Subject { name: RUNTIME, version, license, glibc: &row.glibc };
+    sbom::render(&subject, inventory, &files)
 }
 
-/// The project's own licence, and those of the projects that are linked into the row's components.
-fn licenses(root: &Path, libs: &Path, row: &Row, all: &Components) -> Result<Licenses> {
-    let license = fs::read(root.join("LICENSE")).context("LICENSE")?;
-    let mut texts = BTreeMap::from([("LICENSE".to_owned(), license)]);
-    let linked = row.components.iter().filter_map(|name| all.get(name)).flat_map(|item| &item.licenses);
-    let linked: BTreeSet<&str> = linked.map(String::as_str).filter(|&license| license != LICENSE).collect();
-    if !linked.is_empty() {
-        let mut found = Vec::new();
-        contents::add(&mut found, &libs.join("licenses"), "", &|_| true)?;
-        texts.extend(found.into_iter().map(|entry| (entry.path.trim_start_matches('/').into(), entry.data)));
-    }
-    let expression = std::iter::once(LICENSE).chain(linked).collect::<Vec<_>>().join(" AND ");
-    Ok(Licenses { expression, texts })
+/// The texts of licences, the project's own first, by their names below `licenses/`.
+fn licenses(root: &Path, inventory: &Inventory) -> Result<Vec<(String, Vec<u8>)>> {
+    let own = fs::read(root.join("LICENSE")).context("LICENSE")?;
+    let others = inventory.texts.iter().map(|(name, text)| (format!("third-party/{name}"), text.clone()));
+    Ok(std::iter::once(("LICENSE".to_owned(), own)).chain(others).collect())
 }
 
 fn sources(entries: &mut Vec<Entry>, root: &Path) -> Result<()> {
@@ -142,47 +160,4 @@ fn templates(
         });
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{component, row};
-
-    const COMPONENTS: &str = r#"
-        [own]
-        package = "a"
-        cargo-file = "liba.so"
-        path = "lib/liba.so.1"
-        exports = "none"
-        [other]
-        package = "b"
-        cargo-file = "libb.so"
-        path = "lib/libb.so.1"
-        exports = "none"
-        licenses = ["BSD-3-Clause", "MIT", "BSD-2-Clause"]
-    "#;
-
-    #[test]
-    fn licences_of_what_is_linked_in_are_shipped_and_must_be_there() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let components = component::load(&root.join("wheels/components.toml")).unwrap();
-        let rows = row::load(&root.join("wheels/rows.toml"), &components).unwrap();
-        let mut row = row::find(&rows, "cpu").unwrap().clone();
-        let components = component::parse(COMPONENTS).unwrap();
-        let libs = tempfile::tempdir().unwrap();
-
-        row.components = vec!["own".into()];
-        let own = licenses(&root, libs.path(), &row, &components).unwrap();
-        assert_eq!(own.expression, "BSD-3-Clause");
-        assert_eq!(own.texts.keys().collect::<Vec<_>>(), ["LICENSE"]);
-
-        row.components.push("other".into());
-        assert!(licenses(&root, libs.path(), &row, &components).is_err());
-        fs::create_dir(libs.path().join("licenses")).unwrap();
-        fs::write(libs.path().join("licenses/b"), "text").unwrap();
-        let both = licenses(&root, libs.path(), &row, &components).unwrap();
-        assert_eq!(both.expression, "BSD-3-Clause AND BSD-2-Clause AND MIT");
-        assert_eq!(both.texts.keys().collect::<Vec<_>>(), ["LICENSE", "b"]);
-    }
 }

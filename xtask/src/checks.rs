@@ -2,7 +2,7 @@
 
 use crate::installed::Environment;
 use crate::place::Place;
-use crate::{bindings, demo, headers, readme, schema, wheel};
+use crate::{bindings, demo, headers, provenance, readme, schema, wheel};
 use anyhow::{Context, Result};
 use executorch_tools::command::{self, step};
 use executorch_xnnpack_native::Target;
@@ -39,6 +39,10 @@ pub fn run(place: &Place) -> Result<ExitCode> {
     tally.check("declarations of XNNPACK are current", || bindings::generate(place, true));
     tally.check("C headers compile alone", || headers::compile(place));
     tally.check("wheel", || wheel::build(place, "cpu", &place.root.join("dist")).map(drop));
+    tally.check("the wheel's SBOM is valid and complete", || {
+        let wheel = wheel::build(place, "cpu", &place.root.join("dist"))?;
+        provenance::check(place, "cpu", &wheel)
+    });
     tally.suite("Python tests", || python_tests(place));
     tally.suite("C++ tests", || cpp_tests(place));
     tally.check("demo", || demo::run(place));

@@ -7,6 +7,7 @@ mod headers;
 mod installed;
 mod linker;
 mod place;
+mod provenance;
 mod readme;
 mod rows;
 mod schema;

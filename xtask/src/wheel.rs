@@ -1,7 +1,7 @@
 //! `cargo xtask wheel ROW`: links the row's components in order and packs them.
 
-use crate::linker;
 use crate::place::Place;
+use crate::{linker, provenance};
 use anyhow::{Context, Result, bail};
 use executorch_tools::command::{output, run, step};
 use executorch_xnnpack_native::Target;
@@ -27,7 +27,8 @@ const INPUTS: [&str; 10] = [
     "xtask/tools",
 ];
 
-/// Builds the wheel of `name` into `out` and returns its path; does nothing if nothing changed.
+/// Builds the wheel of `name` into `out`, with its statement beside it, and returns its path; does nothing if nothing
+/// changed.
 pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
     let components = component::load(&place.root.join("wheels/components.toml"))?;
     let rows = row::load(&place.root.join("wheels/rows.toml"), &components)?;
@@ -42,6 +43,8 @@ pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
     let stamp = stage.join(format!("stamp-{}", hex(&Sha256::digest(out.as_os_str().as_encoded_bytes()))));
     if let Some(path) = unchanged(&stamp, &inputs) {
         eprintln!("xtask: wheel {name}: nothing changed");
+        // The commit may be another one.
+        provenance::state(place, name, &stage, &INPUTS, &path)?;
         return Ok(path);
     }
     let zig = place.tools.zig()?;
@@ -56,6 +59,7 @@ pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
             fs::copy(license.path(), licenses.join(license.file_name()))?;
         }
     }
+    provenance::toolchain(place, &stage, &zig)?;
     for component in &row.components {
         let declared = components.get(component).context("rows are checked against components")?;
         step(&format!("build {}", declared.package), || {
@@ -68,6 +72,7 @@ pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
     let path = out.join(&wheel.name);
     fs::write(&path, &wheel.bytes)?;
     eprintln!("xtask: {} has {} bytes", wheel.name, wheel.bytes.len());
+    provenance::state(place, name, &stage, &INPUTS, &path)?;
     fs::write(stamp, format!("{inputs}\n{}\n{}", hex(&Sha256::digest(&wheel.bytes)), path.display()))?;
     Ok(path)
 }

@@ -3,6 +3,7 @@
 mod audit;
 mod index;
 mod pack;
+mod provenance;
 mod tree;
 
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ enum Command {
     Audit(audit::Arguments),
     Index(index::Arguments),
     Pack(pack::Arguments),
+    Provenance(provenance::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -38,5 +40,6 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Index(arguments) => index::run(&arguments),
         Command::Pack(arguments) => pack::run(&arguments),
+        Command::Provenance(arguments) => provenance::run(&arguments),
     }
 }

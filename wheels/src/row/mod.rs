@@ -98,6 +98,11 @@ pub enum System {
 }
 
 impl System {
+    /// Rust's target triple.
+    pub fn triple(self) -> String {
+        format!("{}-unknown-linux-gnu", self.arch())
+    }
+
     /// The machine's name in Rust and zig target triples and in platform tags.
     pub fn arch(self) -> &'static str {
         match self {

@@ -21,6 +21,8 @@ pub struct Source {
     pub sha256: String,
     pub inside: String,
     pub license: String,
+    pub spdx: String,
+    pub repository: String,
 }
 
 /// A place of the sources that is wrong, and what should stand there.

@@ -1,0 +1,27 @@
+//! Where a wheel comes from: what is linked into it, under which licences, and what it was built from.
+//!
+//! * [`crates`]: the crates that cargo links into a component.
+//! * [`parts`]: what else is linked in: C libraries, and what the compilers bring along.
+//! * [`license`]: which licence each of them is used under, and the texts.
+//! * [`sbom`]: all of it as a CycloneDX document, which the wheel carries.
+//! * [`statement`]: the in-toto statement beside a wheel: its digest and the sources and tools that it was built from.
+//! * [`inventory`]: puts the first four together for a row.
+
+pub mod crates;
+pub mod inventory;
+pub mod license;
+pub mod parts;
+pub mod sbom;
+pub mod statement;
+
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 of `bytes` in lower-case hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether `text` is a SHA-256 as [`sha256`] writes it.
+fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
