@@ -2,7 +2,7 @@
 
 use crate::installed::Environment;
 use crate::place::Place;
-use crate::{bindings, demo, headers, provenance, readme, schema, wheel};
+use crate::{bindings, demo, gate, headers, provenance, readme, schema, wheel};
 use anyhow::{Context, Result};
 use executorch_tools::command::{self, step};
 use executorch_xnnpack_native::Target;
@@ -46,6 +46,21 @@ pub fn run(place: &Place) -> Result<ExitCode> {
     tally.suite("Python tests", || python_tests(place));
     tally.suite("C++ tests", || cpp_tests(place));
     tally.check("demo", || demo::run(place));
+    tally.check("gate", || gate::gate(place, &gate::Request::here("cpu")));
+    let planted = [
+        "test",
+        "--profile",
+        "xtask",
+        "--package",
+        "executorch-gate",
+        "--test",
+        "planted",
+        "--",
+        "--ignored",
+    ];
+    tally.suite("the gate against planted faults", || {
+        count(cargo(&planted).env("EXECUTORCH_GATE_INPUT", gate::input(place, "cpu", None)), cargo_summary)
+    });
     tally.check("examples of the README", || readme::run(place));
     tally.check("the wheel's bytes are reproducible", || {
         let wheel = wheel::build(place, "cpu", &place.root.join("dist"))?;

@@ -3,6 +3,8 @@
 mod bindings;
 mod checks;
 mod demo;
+mod dry_run;
+mod gate;
 mod headers;
 mod installed;
 mod linker;
@@ -82,6 +84,35 @@ enum Task {
         #[arg(long, default_value = "table")]
         format: rows::Format,
     },
+    /// Try the wheel of a row as it is installed, and write the report that promotion asks for (docs/gate.md).
+    Gate {
+        /// The row.
+        row: String,
+        /// A clean machine, such as debian-12.
+        #[arg(long, value_name = "IMAGE", conflicts_with = "here")]
+        vm: Option<String>,
+        /// This machine, in namespaces of its own; so it is if no image is named.
+        #[arg(long)]
+        here: bool,
+        /// A wheel; otherwise the row's is built.
+        #[arg(long)]
+        wheel: Option<PathBuf>,
+        /// New folder for the report and the logs.
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// Only these checks and those that they build on: ids, or `group.*`.
+        #[arg(long)]
+        only: Vec<String>,
+    },
+    /// Take the wheel of a row the whole way to its users and back, all local: audit, gate, approvals, promotion,
+    /// installation, yank and rollback.
+    ReleaseDryRun {
+        /// The row.
+        row: String,
+        /// Gate on these clean machines instead of all that the row names.
+        #[arg(long, value_name = "IMAGE")]
+        image: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -142,6 +173,10 @@ fn task(task: Task) -> Result<ExitCode> {
             println!("{}", library.root().display());
         }
         Task::Rows { format } => rows::print(&place, format)?,
+        Task::Gate { row, vm, here: _, wheel, out, only } => {
+            gate::gate(&place, &gate::Request { row, image: vm, wheel, out, only })?;
+        }
+        Task::ReleaseDryRun { row, image } => dry_run::dry_run(&place, &row, &image)?,
     }
     Ok(ExitCode::SUCCESS)
 }

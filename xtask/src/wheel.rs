@@ -14,7 +14,7 @@ use wheelhouse::row::{self, Row};
 use wheelhouse::{pack, version::Version};
 
 /// What a wheel is made from, besides the tools.
-const INPUTS: [&str; 10] = [
+const INPUTS: [&str; 16] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
@@ -22,7 +22,13 @@ const INPUTS: [&str; 10] = [
     ".cargo",
     "runtime",
     "delegates",
-    "wheels",
+    "wheels/Cargo.toml",
+    "wheels/components.toml",
+    "wheels/description.md",
+    "wheels/exports",
+    "wheels/licenses.toml",
+    "wheels/rows.toml",
+    "wheels/src",
     "xtask/src",
     "xtask/tools",
 ];
