@@ -36,7 +36,7 @@ pub fn dry_run(place: &Place, name: &str, images: &[String]) -> Result<()> {
     step("yank", || {
         let mut yank = train.on_index("yank");
         run(yank.arg(&train.file).args(["--reason", "a dry run", "--key"]).arg(&key))?;
-        refused(&mut train.pip(&train.project()?), "No matching distribution")
+        refused(&mut train.pip(&train.project()?)?, "No matching distribution")
     })?;
     step("roll back to the promotion", || {
         let mut rollback = train.on_index("rollback");
@@ -255,7 +255,7 @@ impl<'a> Train<'a> {
 
     /// Installs what users would get from the index, and tries whether it runs.
     fn install(&self) -> Result<()> {
-        run(&mut self.pip(&format!("{}=={}", self.project()?, self.version()?)))?;
+        run(&mut self.pip(&format!("{}=={}", self.project()?, self.version()?))?)?;
         let python = self.folder.join("users/bin/python");
         let digits = self.place.root.join("examples/digits/digits.pte");
         let mut inspect = Command::new(python);
@@ -263,20 +263,15 @@ impl<'a> Train<'a> {
         output(inspect.env_remove("PYTHONPATH").env_remove("LD_LIBRARY_PATH")).map(drop)
     }
 
-    /// pip of an environment with nothing in it, which knows the index alone.
-    fn pip(&self, requirement: &str) -> Command {
+    /// pip's installation of `requirement` into an environment with nothing in it, which knows the index alone.
+    fn pip(&self, requirement: &str) -> Result<Command> {
         let users = self.folder.join("users");
-        let made = fs::remove_dir_all(&users).or_else(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Ok(()),
-            _ => Err(error),
-        });
-        // What goes wrong here shows in the installation.
-        let _ = made.map(|()| Command::new("python3").args(["-m", "venv"]).arg(&users).status());
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&users))?;
         let mut command = pip(&users);
         let simple = format!("file://{}/", self.store().join(&self.row.index).join("simple").display());
         command.args(["--isolated", "install", "--no-cache-dir", "--index-url", &simple, requirement]);
         command.env_remove("PIP_FIND_LINKS");
-        command
+        Ok(command)
     }
 }
 
