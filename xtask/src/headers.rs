@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 
 /// The nouns. A header includes those before it that it uses; of one after it, it declares the types it points to.
-const NOUNS: [&str; 15] = [
+const NOUNS: [&str; 17] = [
     "error",
     "log",
     "tensor",
@@ -23,6 +23,8 @@ const NOUNS: [&str; 15] = [
     "program",
     "method",
     "threadpool",
+    "caller_stream",
+    "current_stream",
 ];
 
 /// Writes the headers, or with `check` fails if they differ from the committed ones.

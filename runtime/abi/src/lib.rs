@@ -3,8 +3,8 @@
 //! One file per noun. The C headers under `include/executorch/c/` are generated from these files by
 //! `cargo xtask headers`, one header for each, so the documentation of a C function is the documentation
 //! of the Rust declaration here. `libexecutorch.so.1` (crate `executorch-core`) and
-//! `libexecutorch_threadpool.so.1` (crate `executorch-threadpool`) define the functions; everything else
-//! only calls them.
+//! `libexecutorch_threadpool.so.1` (crate `executorch-threadpool`) define the functions, and the CUDA wheels'
+//! libraries those of [`caller_stream`] and [`current_stream`]; everything else only calls them.
 //!
 //! Rules that hold for the whole ABI:
 //!
@@ -23,6 +23,8 @@
 
 pub mod args;
 pub mod backend;
+pub mod caller_stream;
+pub mod current_stream;
 pub mod data_map;
 pub mod device;
 pub mod error;

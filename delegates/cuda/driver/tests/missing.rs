@@ -6,7 +6,7 @@ use executorch_cuda_driver::{Error, FOLDERS, Loader};
 fn a_file_that_is_no_library_is_named() {
     let folder = std::env::temp_dir().join(format!("executorch-no-cuda-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("libcuda.so.1"), "text").unwrap();
+    std::fs::write(folder.join("libcuda.so.1"), [b'x'; 4096]).unwrap();
     let loader = Loader { folders: vec![folder.clone()], majors: vec![12] };
     let error = loader.load().unwrap_err();
     std::fs::remove_dir_all(&folder).unwrap();
@@ -14,7 +14,7 @@ fn a_file_that_is_no_library_is_named() {
     let Error::Unavailable(text) = error else { panic!("{error}") };
     let file = folder.join("libcuda.so.1");
     for part in ["NVIDIA driver", file.to_str().unwrap(), FOLDERS, "invalid ELF header"] {
-        assert!(text.contains(part) || text.contains("file too short"), "{text}");
+        assert!(text.contains(part), "{text}");
     }
 }
 
