@@ -60,6 +60,27 @@ pub const CHECKS: &[Check] = &[
 /// The oldest CMake that the package supports.
 const FLOOR: (u32, u32) = (3, 19);
 
+/// What CMake runs to configure and to build.
+const TOOLS: [&str; 17] = [
+    "ar",
+    "as",
+    "c++",
+    "cat",
+    "cc",
+    "cmake",
+    "env",
+    "g++",
+    "gcc",
+    "ld",
+    "make",
+    "nm",
+    "pkg-config",
+    "ranlib",
+    "sh",
+    "strip",
+    "uname",
+];
+
 /// CMake, if it is there and new enough; otherwise the reason to skip.
 pub fn usable(context: &Context) -> Result<(PathBuf, String), Stop> {
     let cmake = context.find("cmake").ok_or_else(|| Stop::skip("the machine has no cmake"))?;
@@ -170,15 +191,11 @@ fn twice(context: &Context) -> Found {
 
 fn without_python(context: &Context) -> Found {
     usable(context)?;
-    // A PATH with everything but Python.
+    // A PATH with what CMake may ask for, and without Python.
     let folder = context.scratch("without-python")?;
-    for path in clean::PATH.split(':').map(Path::new).filter(|path| path.is_dir()) {
-        for entry in fs::read_dir(path)? {
-            let name = entry?.file_name();
-            if !name.to_string_lossy().starts_with("python") && !folder.join(&name).exists() {
-                // A name that is in two folders is linked once.
-                let _already_there = std::os::unix::fs::symlink(path.join(&name), folder.join(&name));
-            }
+    for name in TOOLS {
+        if let Some(path) = context.find(name) {
+            std::os::unix::fs::symlink(path, folder.join(name))?;
         }
     }
     let python =

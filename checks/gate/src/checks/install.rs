@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use wheelhouse::elf;
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -95,6 +96,25 @@ fn pip(context: &Context, python: &Path) -> Command {
     pip
 }
 
+/// Makes a virtual environment; returns pip for it. The machine's own pip serves, if it can install into another
+/// environment: bringing pip into each is most of the work of making one.
+fn environment(context: &Context, system: &Path) -> Result<Command> {
+    const OTHER_ENVIRONMENTS: (u32, u32) = (22, 3);
+    let venv = context.scratch("venv")?;
+    let told = clean::output(pip(context, system).arg("--version"))?;
+    let version = told.split_whitespace().nth(1).and_then(elf::dotted);
+    let mut make = context.command(system);
+    make.args(["-m", "venv"]);
+    if version.is_some_and(|version| version >= OTHER_ENVIRONMENTS) {
+        clean::output(make.arg("--without-pip").arg(&venv))?;
+        let mut pip = pip(context, system);
+        pip.arg("--python").arg(venv.join("bin/python"));
+        return Ok(pip);
+    }
+    clean::output(make.arg(&venv))?;
+    Ok(pip(context, &venv.join("bin/python")))
+}
+
 /// The two indexes as the README names them: the row's first, then the other.
 fn indexes(context: &Context) -> [String; 4] {
     let (base, gate) = (&context.state.indexes, &context.input.gate);
@@ -133,9 +153,7 @@ fn pinned(context: &Context) -> Found {
         pip.arg("--target").arg(&tree).arg(&pin);
         clean::output(&mut pip)?
     } else {
-        let venv = context.scratch("venv")?;
-        clean::output(context.command(&system).args(["-m", "venv"]).arg(&venv))?;
-        let mut pip = pip(context, &venv.join("bin/python"));
+        let mut pip = environment(context, &system)?;
         clean::output(pip.arg("install").args(indexes(context)).arg(&pin))?
     };
     let installed = format!("executorch_runtime-{}.dist-info", gate.version);
