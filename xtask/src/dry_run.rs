@@ -3,15 +3,15 @@
 
 use crate::gate;
 use crate::place::Place;
-use crate::wheel;
+use crate::{wheel, wheelhouse};
+use ::wheelhouse::component;
+use ::wheelhouse::row::{self, Row};
 use anyhow::{Context, Result, ensure};
 use executorch_tools::command::{output, run, step};
 use executorch_tools::pip;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use wheelhouse::component;
-use wheelhouse::row::{self, Row};
 
 /// Runs it for a row. `images` are gated instead of the row's, if there are any: the rules of the dry run then ask for no
 /// others.
@@ -93,7 +93,7 @@ impl<'a> Train<'a> {
         let built = wheel::build(place, name, &place.root.join("dist"))?;
         let file =
             built.file_name().and_then(|file| file.to_str()).context("the wheel has no name")?.to_owned();
-        let program = step("build wheelhouse", || wheelhouse(place))?;
+        let program = wheelhouse::program(place)?;
         let folder = place.target.join("release-dry-run").join(name);
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
@@ -273,14 +273,6 @@ impl<'a> Train<'a> {
         command.env_remove("PIP_FIND_LINKS");
         Ok(command)
     }
-}
-
-/// Builds the `wheelhouse` command.
-fn wheelhouse(place: &Place) -> Result<PathBuf> {
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", &place.target);
-    run(cargo.args(["build", "--quiet", "--locked", "--profile", "xtask", "--package", "wheelhouse-cli"]))?;
-    Ok(place.target.join("xtask/wheelhouse"))
 }
 
 /// Runs a command that has to fail, with a message that contains `reason`.

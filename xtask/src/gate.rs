@@ -1,18 +1,18 @@
 //! `cargo xtask gate ROW`: hands the wheel, two indexes and the gate to a clean machine, and judges the report.
 
 use crate::place::Place;
-use crate::wheel;
+use crate::{wheel, wheelhouse};
+use ::wheelhouse::component;
+use ::wheelhouse::row::{self, Row};
 use anyhow::{Context, Result, bail, ensure};
 use executorch_gate_report::{Report, Rules, Verdict};
-use executorch_tools::command::{run, step};
+use executorch_tools::command::{output, run, step};
 use executorch_vm::{Image, Job, Machine, Settings, to_stderr};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use wheelhouse::component;
-use wheelhouse::row::{self, Row};
 
 /// The gate's program inside of the input folder.
 const PROGRAM: &str = "executorch-gate";
@@ -111,8 +111,7 @@ pub fn gate(place: &Place, request: &Request) -> Result<()> {
         }
     }
     let patience = if image.is_some() { 20.0 } else { 2.0 };
-    let filled =
-        Input { place, row, name: &request.row, image: &name, wheel: &wheel, rules: &rules, patience };
+    let filled = Input { place, name: &request.row, image: &name, wheel: &wheel, rules: &rules, patience };
     filled.write(&input)?;
     step("build the gate", || program(place, row.system.arch(), &input.join(PROGRAM)))?;
 
@@ -188,7 +187,6 @@ fn program(place: &Place, arch: &str, to: &Path) -> Result<()> {
 /// The input folder that `checks/gate/src/input.rs` describes.
 struct Input<'a> {
     place: &'a Place,
-    row: &'a Row,
     name: &'a str,
     image: &'a str,
     wheel: &'a Path,
@@ -222,9 +220,9 @@ impl Input<'_> {
             }
         }
         let digest = wheel::file_digest(self.wheel)?;
-        copy(self.wheel, &folder.join("index").join(INDEX).join(file))?;
-        page(&folder.join("index").join(INDEX), file, &digest, &self.row.requires_python()?)?;
-        decoy(&folder.join("index").join(DECOY))?;
+        let program = wheelhouse::program(self.place)?;
+        add(&program, &folder.join("index"), self.name, self.wheel)?;
+        decoy(&program, folder, self.name)?;
         let list = |names: &[String]| format!("{names:?}");
         let gate = format!(
             "row = {:?}\nversion = {version:?}\nwheel = {file:?}\nsha256 = {digest:?}\nimage = {:?}\nindex = {INDEX:?}\n\
@@ -239,33 +237,33 @@ impl Input<'_> {
     }
 }
 
-/// A simple index with one file, as any static server can serve it.
-fn page(index: &Path, file: &str, digest: &str, python: &str) -> Result<()> {
-    let project = index.join("simple/executorch-runtime");
-    fs::create_dir_all(&project)?;
-    let link = |href: &str, more: &str, text: &str| {
-        format!("<!DOCTYPE html>\n<html><body><a href=\"{href}\"{more}>{text}</a></body></html>\n")
-    };
-    fs::write(index.join("simple/index.html"), link("executorch-runtime/", "", "executorch-runtime"))?;
-    let python = format!(" data-requires-python=\"&gt;={python}\"");
-    Ok(fs::write(project.join("index.html"), link(&format!("../../{file}#sha256={digest}"), &python, file))?)
+/// Puts a wheel into the staging index of a store, as the release train does.
+fn add(program: &Path, store: &Path, row: &str, wheel: &Path) -> Result<()> {
+    fs::create_dir_all(store)?;
+    let mut command = Command::new(program);
+    command.args(["index", "add", "--row", row, "--store"]).arg(store).arg(wheel);
+    output(&mut command).map(drop)
 }
 
 /// A second index, with a wheel that is newer than ours and holds nothing.
-fn decoy(index: &Path) -> Result<()> {
+fn decoy(program: &Path, folder: &Path, row: &str) -> Result<()> {
     let stem = format!("executorch_runtime-{DECOY_VERSION}");
-    let file = format!("{stem}-py3-none-any.whl");
-    fs::create_dir_all(index)?;
-    let path = index.join(&file);
+    let store = folder.join(DECOY);
+    fs::create_dir_all(&store)?;
+    let path = store.join(format!("{stem}-py3-none-any.whl"));
     let mut zip = zip::ZipWriter::new(fs::File::create(&path)?);
-    let metadata = format!("Metadata-Version: 2.1\nName: executorch-runtime\nVersion: {DECOY_VERSION}\n");
+    let metadata = format!(
+        "Metadata-Version: 2.1\nName: executorch-runtime\nVersion: {DECOY_VERSION}\nRequires-Python: >=3.8\n"
+    );
     let wheel = "Wheel-Version: 1.0\nGenerator: decoy\nRoot-Is-Purelib: true\nTag: py3-none-any\n";
     for (name, text) in [("METADATA", metadata.as_str()), ("WHEEL", wheel), ("RECORD", "")] {
         zip.start_file(format!("{stem}.dist-info/{name}"), zip::write::SimpleFileOptions::default())?;
         zip.write_all(text.as_bytes())?;
     }
     zip.finish()?;
-    page(index, &file, &wheel::file_digest(&path)?, "3.8")
+    add(program, &store, row, &path)?;
+    fs::rename(store.join(INDEX), folder.join("index").join(DECOY))?;
+    fs::remove_dir_all(&store).with_context(|| store.display().to_string())
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {

@@ -14,6 +14,7 @@ mod readme;
 mod rows;
 mod schema;
 mod wheel;
+mod wheelhouse;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};

@@ -125,8 +125,8 @@ fn build(context: &Context) -> Found {
 fn by_hand(context: &Context, source: &Path, build: &Path) -> Result<()> {
     let package = context.package()?;
     let demo = context.projects().join("delegate");
-    let gxx = |arguments: &[&str]| {
-        let mut command = context.command("g++");
+    let compile = |compiler: &str, arguments: &[&str]| {
+        let mut command = context.command(compiler);
         command.current_dir(build).args(["-O2", "-fPIC", "-Wall", "-Wextra", "-Werror"]);
         command.arg("-I").arg(package.join("include")).arg("-I").arg(&demo).args(arguments);
         command
@@ -139,17 +139,19 @@ fn by_hand(context: &Context, source: &Path, build: &Path) -> Result<()> {
     let rpath = format!("-Wl,-rpath,{}", package.join("lib").display());
     let all =
         ["executorch", "executorch_threadpool", "executorch_kernels_optimized", "executorch_backend_xnnpack"];
-    clean::output(gxx(&["-std=c++17", "-c", "-o", "consumer.o"]).arg(source.join("consumer.cpp")))?;
+    clean::output(
+        compile("g++", &["-std=c++17", "-c", "-o", "consumer.o"]).arg(source.join("consumer.cpp")),
+    )?;
     for (name, libraries) in [
         ("consumer_runtime", &all[..1]),
         ("consumer_kernels", &["executorch", "executorch_kernels_optimized"]),
         ("consumer_delegate", &["executorch", "executorch_kernels_optimized", "executorch_backend_xnnpack"]),
     ] {
-        link(gxx(&["consumer.o", "-o", name]).arg(&rpath), libraries)?;
+        link(compile("g++", &["consumer.o", "-o", name]).arg(&rpath), libraries)?;
     }
     for (name, libraries) in [("operator", &all[..1]), ("mixed", &all[..])] {
         let (file, hidden) = (format!("lib{name}.so"), "-fvisibility=hidden");
-        let mut command = gxx(&["-std=c++17", "-shared", hidden, "-o", &file]);
+        let mut command = compile("g++", &["-std=c++17", "-shared", hidden, "-o", &file]);
         link(command.arg(source.join(format!("{name}.cpp"))).arg(&rpath), libraries)?;
     }
     for (name, registration, macros) in [
@@ -160,8 +162,8 @@ fn by_hand(context: &Context, source: &Path, build: &Path) -> Result<()> {
     ] {
         let (file, macros) = (format!("lib{name}.so"), if macros.is_empty() { "-DGATE" } else { macros });
         let mut command =
-            gxx(&["-x", "c", "-std=c11", "-shared", "-fvisibility=hidden", macros, "-o", &file]);
-        link(command.arg(demo.join("demo.c")).arg(registration).args(["-x", "none"]), &all[..1])?;
+            compile("gcc", &["-std=c11", "-shared", "-fvisibility=hidden", macros, "-o", &file]);
+        link(command.arg(demo.join("demo.c")).arg(registration), &all[..1])?;
     }
     Ok(())
 }

@@ -150,7 +150,8 @@ fn pinned(context: &Context) -> Found {
         let mut pip = pip(context, &system);
         pip.arg("install").args(indexes(context)).args(for_python(context, floor));
         evidence.push(format!("the machine has Python 3.{minor}: installed for 3.{floor} into a folder"));
-        pip.arg("--target").arg(&tree).arg(&pin);
+        // A pip as old as that Python compares the wheel's floor with its own Python, not with the one that it was told.
+        pip.arg("--ignore-requires-python").arg("--target").arg(&tree).arg(&pin);
         clean::output(&mut pip)?
     } else {
         let mut pip = environment(context, &system)?;
@@ -208,6 +209,9 @@ fn record(context: &Context) -> Found {
         let entry = Entry::parse(line)?;
         // pip adds what it made itself, outside of the package too: the command, compiled files.
         let Some((digest, size)) = entry.digest else { continue };
+        if entry.path.starts_with("../") {
+            continue;
+        }
         let bytes = fs::read(site.join(&entry.path)).with_context(|| format!("RECORD lists {}", entry.path));
         match bytes {
             Err(error) => findings.push(format!("{error:#}")),
