@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "device.cuh"
+#include <device.cuh>
 
 typedef signed char i8;
 typedef unsigned char u8;
