@@ -1,12 +1,10 @@
 //! Changes of what an index holds, and the rules that it keeps.
 
-use std::collections::HashSet;
-
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use chrono::{DateTime, FixedOffset};
 use pep440_rs::{Version, VersionSpecifiers};
 
-use super::name::{WheelName, check_file, check_index, check_project, normalize};
+use super::name::{Parts, check_file, check_index, check_project, normalize};
 use super::{Action, Catalogue, Change, Entry, SCHEMA};
 
 /// How many changes are kept, newest first of all; the promotion log has the others.
@@ -41,15 +39,26 @@ impl Catalogue {
 
     /// The text of `entries.json`: one line an entry, so that two of them can be compared by line.
     pub fn json(&self) -> Result<Vec<u8>> {
-        fn lines<T: serde::Serialize>(items: &[T]) -> Result<String> {
-            let lines: Vec<String> = items.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-            Ok(if lines.is_empty() { "[]".into() } else { format!("[\n{}\n]", lines.join(",\n")) })
+        fn lines<T: serde::Serialize>(text: &mut Vec<u8>, items: &[T]) -> Result<()> {
+            for (number, item) in items.iter().enumerate() {
+                text.extend_from_slice(if number == 0 { b"\n" } else { b",\n" });
+                serde_json::to_writer(&mut *text, item)?;
+            }
+            if !items.is_empty() {
+                text.push(b'\n');
+            }
+            Ok(())
         }
         let head = serde_json::json!({ "schema": self.schema, "index": self.index, "url": self.url });
         let head = head.to_string();
-        let head = head.trim_end_matches('}');
-        let (entries, changes) = (lines(&self.entries)?, lines(&self.changes)?);
-        Ok(format!("{head},\n\"entries\": {entries},\n\"changes\": {changes}}}\n").into_bytes())
+        let mut text = Vec::with_capacity(768 * self.entries.len() + 1024);
+        text.extend_from_slice(head.trim_end_matches('}').as_bytes());
+        text.extend_from_slice(b",\n\"entries\": [");
+        lines(&mut text, &self.entries)?;
+        text.extend_from_slice(b"],\n\"changes\": [");
+        lines(&mut text, &self.changes)?;
+        text.extend_from_slice(b"]}\n");
+        Ok(text)
     }
 
     /// The entry of the wheel called `filename`.
@@ -111,10 +120,20 @@ impl Catalogue {
         if let Some(url) = &self.url {
             check_url(url)?;
         }
-        let mut names = HashSet::new();
+        let mut range = None;
+        let mut keyed = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
-            check_entry(entry).with_context(|| format!("entry `{}`", entry.filename))?;
-            ensure!(names.insert(&entry.filename), "`{}` is listed twice", entry.filename);
+            keyed
+                .push(check_entry(entry, &mut range).with_context(|| format!("entry `{}`", entry.filename))?);
+        }
+        let mut keyed: Vec<(Key, Entry)> = keyed.into_iter().zip(std::mem::take(&mut self.entries)).collect();
+        keyed.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.filename.cmp(&other.filename)));
+        self.entries = keyed.into_iter().map(|(_, entry)| entry).collect();
+        // Equal names have equal keys, so they are neighbours now.
+        for pair in self.entries.windows(2) {
+            if let [one, other] = pair {
+                ensure!(one.filename != other.filename, "`{}` is listed twice", one.filename);
+            }
         }
         self.changes.drain(..self.changes.len().saturating_sub(CHANGES));
         for change in &self.changes {
@@ -122,11 +141,6 @@ impl Catalogue {
             utc(&change.time)?;
             check_reason(&change.reason)?;
         }
-        let key = |entry: &Entry| {
-            let version: Option<Version> = entry.version.parse().ok();
-            (normalize(&entry.project), version, entry.filename.clone())
-        };
-        self.entries.sort_by_cached_key(key);
         Ok(())
     }
 
@@ -190,18 +204,31 @@ fn check_label(what: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn check_entry(entry: &Entry) -> Result<()> {
-    let name: WheelName = entry.filename.parse()?;
+/// What entries are sorted by: the project's normalised name, then the version.
+type Key = (String, Version);
+
+/// Refuses an entry that breaks a rule, and gives its key. `range` is the last Python range that was read: nearly all
+/// wheels of an index have the same.
+fn check_entry<'a>(entry: &'a Entry, range: &mut Option<&'a str>) -> Result<Key> {
+    let name = Parts::of(&entry.filename)?;
     check_project(&entry.project)?;
-    if normalize(&entry.project) != name.project {
-        bail!("project `{}` does not fit the file name", entry.project);
-    }
+    let project = normalize(&entry.project);
+    ensure!(project == normalize(name.project), "project `{}` does not fit the file name", entry.project);
     let version: Version = entry.version.parse().with_context(|| format!("version `{}`", entry.version))?;
-    ensure!(version == name.version, "version `{version}` does not fit the file name");
+    if name.version != entry.version {
+        let named: Version = name
+            .version
+            .parse()
+            .with_context(|| format!("`{}`: version `{}`", entry.filename, name.version))?;
+        ensure!(version == named, "version `{version}` does not fit the file name");
+    }
     check_digest("sha256", &entry.sha256)?;
     check_digest("metadata_sha256", &entry.metadata_sha256)?;
-    if let Some(range) = &entry.requires_python {
-        range.parse::<VersionSpecifiers>().with_context(|| format!("requires_python `{range}`"))?;
+    if let Some(found) = entry.requires_python.as_deref()
+        && *range != Some(found)
+    {
+        found.parse::<VersionSpecifiers>().with_context(|| format!("requires_python `{found}`"))?;
+        *range = Some(found);
     }
     utc(&entry.upload_time)?;
     if let Some(reason) = &entry.yanked {
@@ -212,5 +239,6 @@ fn check_entry(entry: &Entry) -> Result<()> {
         check_label("image", &gate.image)?;
         check_digest("report_sha256", &gate.report_sha256)?;
     }
-    entry.provenance.as_deref().map_or(Ok(()), check_file)
+    entry.provenance.as_deref().map_or(Ok(()), check_file)?;
+    Ok((project, version))
 }

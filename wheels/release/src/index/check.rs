@@ -3,6 +3,7 @@
 use anyhow::Result;
 use sha2::{Digest, Sha256};
 
+use super::live::Names;
 use super::{Entry, Index, Wheel, pages};
 use crate::store::hex;
 
@@ -33,7 +34,8 @@ impl Index<'_> {
             };
             findings.faults.push(format!("{}: {fault}; `wheelhouse index render` writes it", page.name));
         }
-        findings.leftovers = self.leftovers(&catalogue)?.into_iter().map(|(name, _)| name).collect();
+        findings.leftovers =
+            self.leftovers(&Names::of(&catalogue))?.into_iter().map(|(name, _)| name).collect();
         Ok(findings)
     }
 

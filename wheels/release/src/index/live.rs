@@ -9,7 +9,7 @@
 //! read *before* the list that it is made of, and the list is read again at the end. A writer with an older list thus
 //! cannot put its page over a newer one, and the last writer leaves the pages of the last list.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -94,31 +94,43 @@ impl<'a> Index<'a> {
     /// Changes what the index holds, and writes the pages. When another writer comes first, `change` is called again
     /// with what that one left.
     pub fn change(&self, mut change: impl FnMut(&mut Catalogue) -> Result<()>) -> Result<Rendered> {
+        let mut left = None;
         self.store.update(&self.path("entries.json"), |bytes| {
             let mut catalogue = self.parse(bytes)?;
             change(&mut catalogue)?;
             catalogue.settle()?;
-            let json = catalogue.json()?;
-            anyhow::Ok((bytes != Some(&json[..])).then_some(json))
+            let json = Bytes::from(catalogue.json()?);
+            let written = (bytes != Some(&json[..])).then(|| json.clone());
+            left = Some((json, catalogue));
+            anyhow::Ok(written)
         })?;
-        self.render()
+        self.write_pages(left)
     }
 
     /// Writes every page that is not what the entries say.
     pub fn render(&self) -> Result<Rendered> {
+        self.write_pages(None)
+    }
+
+    /// Writes every page that is not what the entries say. `known` is a text of the list and what it says: a list is
+    /// read and checked whenever it is another text, and only then.
+    fn write_pages(&self, mut known: Option<(Bytes, Catalogue)>) -> Result<Rendered> {
         let mut rendered = Rendered::default();
         for _ in 0..ATTEMPTS {
             let pages = self.pages()?;
             let list = self.store.get(&self.path("entries.json"))?;
             let list = list.with_context(|| format!("{} has no index `{}`", self.store.name(), self.name))?;
-            let catalogue = self.parse(Some(&list.bytes))?;
-            if !self.write(&pages, &catalogue, &mut rendered)? {
-                continue;
+            let catalogue = match known {
+                Some((text, catalogue)) if text == list.bytes => catalogue,
+                _ => self.parse(Some(&list.bytes))?,
+            };
+            if self.write(&pages, &catalogue, &mut rendered)? {
+                let now = self.store.get(&self.path("entries.json"))?;
+                if now.is_some_and(|now| now.version == list.version) {
+                    return Ok(rendered);
+                }
             }
-            let now = self.store.get(&self.path("entries.json"))?;
-            if now.is_some_and(|now| now.version == list.version) {
-                return Ok(rendered);
-            }
+            known = Some((list.bytes, catalogue));
         }
         bail!(
             "the pages of `{}` are behind its entries, because other writers keep changing it: try again",
@@ -129,11 +141,23 @@ impl<'a> Index<'a> {
     /// Deletes files that no entry names and that are older than `age`, and returns their names. `age` must be longer
     /// than any writer takes between its files and its entry.
     pub fn prune(&self, age: Duration) -> Result<Vec<String>> {
+        let list =
+            || Ok::<_, anyhow::Error>(self.store.get(&self.path("entries.json"))?.map(|list| list.bytes));
+        let mut text = list()?;
+        let mut names = Names::of(&self.parse(text.as_deref())?);
         let mut pruned = Vec::new();
-        for (name, modified) in self.leftovers(&self.catalogue()?)? {
+        for (name, modified) in self.leftovers(&names)? {
             let old = SystemTime::now().duration_since(modified).is_ok_and(|passed| passed >= age);
+            if !old {
+                continue;
+            }
             // Somebody may have listed it meanwhile.
-            if old && !named(&self.catalogue()?, &name) {
+            let now = list()?;
+            if now != text {
+                names = Names::of(&self.parse(now.as_deref())?);
+                text = now;
+            }
+            if !names.need(&name) {
                 self.store.delete(&self.path(&name))?;
                 pruned.push(name);
             }
@@ -142,11 +166,11 @@ impl<'a> Index<'a> {
     }
 
     /// Files in the folder of the index that no entry names, and when they were written.
-    pub(super) fn leftovers(&self, catalogue: &Catalogue) -> Result<Vec<(String, SystemTime)>> {
+    pub(super) fn leftovers(&self, names: &Names) -> Result<Vec<(String, SystemTime)>> {
         let prefix = self.path("");
         let listed = self.store.list(self.name)?;
         let files = listed.iter().filter_map(|item| Some((item.path.strip_prefix(&prefix)?, item.modified)));
-        let files = files.filter(|(name, _)| check_file(name).is_ok() && !named(catalogue, name));
+        let files = files.filter(|(name, _)| check_file(name).is_ok() && !names.need(name));
         Ok(files.map(|(name, modified)| (name.to_owned(), modified)).collect())
     }
 
@@ -204,11 +228,17 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Whether an entry of `catalogue` needs the file.
-fn named(catalogue: &Catalogue, file: &str) -> bool {
-    let needs = |entry: &Entry| {
-        let base = file.strip_suffix(".metadata").unwrap_or(file);
-        entry.filename == base || entry.provenance.as_deref() == Some(file)
-    };
-    catalogue.entries.iter().any(needs)
+/// The files that entries name.
+pub(super) struct Names(HashSet<String>);
+
+impl Names {
+    pub(super) fn of(catalogue: &Catalogue) -> Self {
+        let named = |entry: &Entry| [Some(entry.filename.clone()), entry.provenance.clone()];
+        Self(catalogue.entries.iter().flat_map(named).flatten().collect())
+    }
+
+    /// Whether an entry needs the file: its wheel, the wheel's metadata, or its statement.
+    fn need(&self, file: &str) -> bool {
+        self.0.contains(file) || file.strip_suffix(".metadata").is_some_and(|wheel| self.0.contains(wheel))
+    }
 }

@@ -69,6 +69,22 @@ impl FromStr for WheelName {
     type Err = anyhow::Error;
 
     fn from_str(name: &str) -> Result<Self> {
+        let Parts { project, version, tags } = Parts::of(name)?;
+        // A local label has `_` in file names where the version has `.` or `-`; both are equal versions.
+        let version = version.parse().with_context(|| format!("`{name}`: version `{version}`"))?;
+        Ok(Self { project: normalize(project), version, tags: tags.map(str::to_owned) })
+    }
+}
+
+/// The parts of a wheel's name as they stand there, the version not yet read.
+pub(super) struct Parts<'a> {
+    pub project: &'a str,
+    pub version: &'a str,
+    pub tags: [&'a str; 3],
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn of(name: &'a str) -> Result<Self> {
         check_file(name)?;
         let Some(stem) = name.strip_suffix(".whl") else {
             bail!("`{name}` is not a wheel: expected a name that ends in `.whl`");
@@ -85,9 +101,7 @@ impl FromStr for WheelName {
         };
         check_project(project).with_context(|| format!("`{name}`"))?;
         ensure!(tags.iter().all(|tag| !tag.is_empty()), "`{name}` is not a wheel: one of its tags is empty");
-        // A local label has `_` in file names where the version has `.` or `-`; both are equal versions.
-        let version = version.parse().with_context(|| format!("`{name}`: version `{version}`"))?;
-        Ok(Self { project: normalize(project), version, tags: tags.map(str::to_owned) })
+        Ok(Self { project, version, tags })
     }
 }
 

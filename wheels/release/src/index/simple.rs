@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
+use chrono::SecondsFormat;
 use html_escape::{encode_double_quoted_attribute as attribute, encode_text};
 use serde::Serialize;
 
@@ -146,7 +147,7 @@ fn file(entry: &Entry) -> Result<File<'_>> {
         dist_info_metadata: metadata,
         yanked,
         size: entry.size,
-        upload_time: time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
+        upload_time: time.to_rfc3339_opts(SecondsFormat::Micros, true),
     })
 }
 

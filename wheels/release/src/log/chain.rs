@@ -245,7 +245,7 @@ pub(crate) fn advance(store: &Store, index: &str, head: &Head) -> Result<()> {
         if old.is_some_and(|old| old.number >= head.number) {
             return Ok(None);
         }
-        entry::text(head).map(Some)
+        Ok(Some(entry::text(head)?.into()))
     })?;
     Ok(())
 }

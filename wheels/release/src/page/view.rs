@@ -199,17 +199,19 @@ impl<'a> Happened<'a> {
 
 /// The newest wheel of each project and row that is not yanked; a pre-release only where there is nothing else.
 fn newest(catalogue: &Catalogue) -> Vec<&Entry> {
-    let mut best: BTreeMap<(String, &str), (bool, Option<Version>, &Entry)> = BTreeMap::new();
-    for entry in catalogue.entries.iter().filter(|entry| entry.yanked.is_none()) {
-        let version: Option<Version> = entry.version.parse().ok();
-        let stable = version.as_ref().is_some_and(|version| !version.any_prerelease());
+    // Entries are sorted by version within their project: the first from behind is the newest.
+    let mut best: BTreeMap<(String, &str), (bool, &Entry)> = BTreeMap::new();
+    for entry in catalogue.entries.iter().rev().filter(|entry| entry.yanked.is_none()) {
         let key = (normalize(&entry.project), &entry.row[..]);
-        let better = best.get(&key).is_none_or(|(was, other, _)| (*was, other) <= (stable, &version));
-        if better {
-            best.insert(key, (stable, version, entry));
+        if best.get(&key).is_some_and(|(stable, _)| *stable) {
+            continue;
+        }
+        let stable = entry.version.parse().is_ok_and(|version: Version| !version.any_prerelease());
+        if stable || !best.contains_key(&key) {
+            best.insert(key, (stable, entry));
         }
     }
-    best.into_values().map(|(_, _, entry)| entry).collect()
+    best.into_values().map(|(_, entry)| entry).collect()
 }
 
 /// Install lines for each project and version among `newest`.

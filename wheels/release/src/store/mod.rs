@@ -6,7 +6,7 @@
 //!   the writer has read. Of two writers who start from the same object, one is told that it lost.
 //!
 //! Buckets offer this through preconditions on requests. In a folder, writers take turns through the lock of one
-//! file, which the system releases when a writer ends, and an object's version is its digest.
+//! file, which the system releases when a writer ends, and an object's version is its content.
 
 #[cfg(test)]
 pub(crate) mod fault;
@@ -23,7 +23,6 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
-use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 
 /// How often [`Store::update`] begins again before it gives up.
@@ -69,7 +68,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Which content an object had when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version(String);
+pub struct Version(Known);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Known {
+    /// What the bucket calls it.
+    Tag(String),
+    /// The content itself, shared with [`Object::bytes`]: to compare is faster than to digest.
+    Content(Bytes),
+}
 
 /// An object as it was read.
 #[derive(Clone, Debug)]
@@ -166,13 +173,17 @@ impl Store {
     /// Writes `path` if it still is the object of `version`, otherwise [`Error::Conflict`].
     pub fn replace(&self, path: &str, bytes: impl Into<Bytes>, version: &Version) -> Result<()> {
         let _turn = self.turn()?;
-        if self.lock.is_none() {
-            let known = UpdateVersion { e_tag: Some(version.0.clone()), version: None };
-            return self.write(path, bytes.into(), PutMode::Update(known));
-        }
-        match self.get(path)? {
-            Some(object) if object.version == *version => self.write(path, bytes.into(), PutMode::Overwrite),
-            _ => Err(Error::Conflict { path: path.to_owned() }),
+        match &version.0 {
+            Known::Tag(tag) => {
+                let known = UpdateVersion { e_tag: Some(tag.clone()), version: None };
+                self.write(path, bytes.into(), PutMode::Update(known))
+            }
+            Known::Content(_) => match self.get(path)? {
+                Some(object) if object.version == *version => {
+                    self.write(path, bytes.into(), PutMode::Overwrite)
+                }
+                _ => Err(Error::Conflict { path: path.to_owned() }),
+            },
         }
     }
 
@@ -182,7 +193,7 @@ impl Store {
     pub fn update<E: From<Error>>(
         &self,
         path: &str,
-        mut change: impl FnMut(Option<&[u8]>) -> Result<Option<Vec<u8>>, E>,
+        mut change: impl FnMut(Option<&[u8]>) -> Result<Option<Bytes>, E>,
     ) -> Result<bool, E> {
         for _ in 0..ATTEMPTS {
             let object = self.get(path)?;
@@ -259,11 +270,12 @@ impl Store {
         lock().map(Some).map_err(|source: std::io::Error| access("lock", &path.display().to_string(), source))
     }
 
-    fn version(&self, bytes: &[u8], e_tag: Option<String>, path: &str) -> Result<Version> {
+    fn version(&self, bytes: &Bytes, e_tag: Option<String>, path: &str) -> Result<Version> {
         if self.lock.is_some() {
-            return Ok(Version(hex(&Sha256::digest(bytes))));
+            return Ok(Version(Known::Content(bytes.clone())));
         }
-        e_tag.map(Version).ok_or_else(|| access("take the version of", path, "the server sends no ETag"))
+        let tag = e_tag.ok_or_else(|| access("take the version of", path, "the server sends no ETag"))?;
+        Ok(Version(Known::Tag(tag)))
     }
 }
 

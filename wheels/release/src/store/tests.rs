@@ -63,7 +63,7 @@ fn concurrent_updates_are_all_kept() {
                     for _ in 0..10 {
                         let written = store.update("counter", |bytes| {
                             let count = bytes.map_or(0, |bytes| bytes.len());
-                            Ok::<_, Error>(Some(vec![b'x'; count + 1]))
+                            Ok::<_, Error>(Some(vec![b'x'; count + 1].into()))
                         });
                         assert!(written.unwrap());
                     }
