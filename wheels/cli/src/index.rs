@@ -53,7 +53,7 @@ enum Command {
     Render {
         #[command(flatten)]
         place: Place,
-        /// Where users find the folder of the index: https://…/cpu/.
+        /// Where people find the folder of staging: https://…/staging/. Other indexes have theirs in indexes.toml.
         #[arg(long)]
         url: Option<String>,
     },
@@ -97,6 +97,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             report(&removed);
         }
         Command::Render { place, url } => {
+            if url.is_some() {
+                only_staging(
+                    place,
+                    "its address is `url` in indexes.toml, and `wheelhouse recover` writes it",
+                )?;
+            }
             let store = Store::open(&place.store)?;
             let index = Index::new(&store, &place.index)?;
             let rendered = match url {

@@ -6,6 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[cfg(feature = "s3")]
+#[path = "../../release/tests/support/bucket.rs"]
+mod bucket;
+
 use executorch_gate_report::{Check, Machine, Outcome, Report, SCHEMA, Verdict, Wheel};
 use tempfile::TempDir;
 use wheelhouse::{archive, component, row};
@@ -81,15 +85,16 @@ fn example() -> String {
     script.to_owned()
 }
 
-fn run(folder: &Path, script: &str) -> Output {
+fn bash(folder: &Path, script: &str) -> Command {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_wheelhouse"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
-    Command::new("bash")
-        .args(["-euo", "pipefail", "-c", script])
-        .current_dir(folder)
-        .env("PATH", path)
-        .output()
-        .unwrap()
+    let mut command = Command::new("bash");
+    command.args(["-euo", "pipefail", "-c", script]).current_dir(folder).env("PATH", path);
+    command
+}
+
+fn run(folder: &Path, script: &str) -> Output {
+    bash(folder, script).output().unwrap()
 }
 
 #[track_caller]
@@ -133,6 +138,41 @@ fn the_example_of_the_document() {
         folder.path(),
         "wheelhouse recover --store site --index cpu --indexes indexes.toml && wheelhouse verify --store site --index cpu --indexes indexes.toml",
     );
+}
+
+/// The same in a bucket, whose server the programs find as S3 clients do.
+#[cfg(feature = "s3")]
+#[test]
+fn the_example_of_the_document_in_a_bucket() {
+    let folder = workplace(&["1.5.0", "1.5.1"]);
+    let store = format!("s3://{}/of/the/document", bucket::BUCKET);
+    let script = example().replace("--store site", &format!("--store {store}"));
+    assert!(script.contains(&store));
+    let output = bash(folder.path(), &script)
+        .env("AWS_ENDPOINT", bucket::endpoint())
+        .env("AWS_ALLOW_HTTP", "true")
+        .env("AWS_REGION", bucket::REGION)
+        .env("AWS_ACCESS_KEY_ID", bucket::ACCESS)
+        .env("AWS_SECRET_ACCESS_KEY", bucket::ACCESS)
+        .output()
+        .unwrap();
+    let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{told}\n{errors}");
+    for word in ["crashes on old processors", "wrong results for int8"] {
+        assert!(told.contains(word), "{word} is not in {told}");
+    }
+    assert!(!folder.path().join("site").exists());
+}
+
+/// Without the feature, a bucket is refused with what to do.
+#[cfg(not(feature = "s3"))]
+#[test]
+fn a_bucket_needs_the_feature() {
+    let folder = workplace(&[]);
+    let output = run(folder.path(), "wheelhouse index check --store s3://bucket/x");
+    assert!(!output.status.success());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("--features s3"), "{errors}");
 }
 
 #[test]

@@ -36,7 +36,19 @@ fn folder(path: &str) -> Result<Place> {
 /// A bucket, or a folder of it. Credentials, region and endpoint come from the variables that S3 clients use.
 #[cfg(feature = "s3")]
 fn bucket(location: &str, rest: &str) -> Result<Place> {
-    use object_store::aws::{AmazonS3Builder, S3ConditionalPut};
+    use object_store::aws::AmazonS3Builder;
+
+    bucket_of(AmazonS3Builder::from_env(), location, rest)
+}
+
+/// The same at the server that `server` says.
+#[cfg(feature = "s3")]
+pub(super) fn bucket_of(
+    server: object_store::aws::AmazonS3Builder,
+    location: &str,
+    rest: &str,
+) -> Result<Place> {
+    use object_store::aws::S3ConditionalPut;
     use object_store::path::Path;
     use object_store::prefix::PrefixStore;
 
@@ -47,7 +59,7 @@ fn bucket(location: &str, rest: &str) -> Result<Place> {
     };
     // Another part of the program may have chosen the cryptography of TLS already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let bucket = AmazonS3Builder::from_env()
+    let bucket = server
         .with_bucket_name(name)
         .with_conditional_put(S3ConditionalPut::ETagMatch)
         .build()
@@ -57,7 +69,10 @@ fn bucket(location: &str, rest: &str) -> Result<Place> {
 
 #[cfg(not(feature = "s3"))]
 fn bucket(location: &str, _rest: &str) -> Result<Place> {
-    Err(unusable(location, "expected a folder: this program was built without the feature `s3`"))
+    Err(unusable(
+        location,
+        "expected a folder: this program knows no buckets; build it with `cargo build --release -p wheelhouse-cli --features s3`",
+    ))
 }
 
 fn unusable(location: &str, reason: &str) -> Error {

@@ -8,6 +8,8 @@
 //! Buckets offer this through preconditions on requests. In a folder, writers take turns through the lock of one
 //! file, which the system releases when a writer ends, and an object's version is its content.
 
+#[cfg(all(test, feature = "s3"))]
+pub(crate) mod bucket;
 #[cfg(test)]
 pub(crate) mod fault;
 mod location;

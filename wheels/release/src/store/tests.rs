@@ -2,16 +2,27 @@ use object_store::memory::InMemory;
 
 use super::*;
 
-/// A folder and a bucket's stand-in, which checks preconditions as S3 does.
-fn both(test: impl Fn(&Store)) {
+/// Buckets: a stand-in, which checks preconditions as S3 does, and, if the program can use one, a real one.
+fn buckets() -> Vec<Arc<dyn ObjectStore>> {
+    vec![
+        Arc::new(InMemory::new()),
+        #[cfg(feature = "s3")]
+        bucket::empty(),
+    ]
+}
+
+/// A folder and buckets.
+fn everywhere(test: impl Fn(&Store)) {
     let folder = tempfile::tempdir().unwrap();
     test(&Store::open(folder.path().join("made/on the way").to_str().unwrap()).unwrap());
-    test(&Store::new(Arc::new(InMemory::new()), None, "memory").unwrap());
+    for objects in buckets() {
+        test(&Store::new(objects, None, "bucket").unwrap());
+    }
 }
 
 #[test]
 fn objects_are_written_read_listed_and_deleted() {
-    both(|store| {
+    everywhere(|store| {
         assert!(store.get("a/b+c.whl").unwrap().is_none());
         store.put("a/b+c.whl", "one").unwrap();
         store.put("a/b+c.whl", "two").unwrap();
@@ -32,7 +43,7 @@ fn objects_are_written_read_listed_and_deleted() {
 
 #[test]
 fn a_writer_that_comes_late_is_told() {
-    both(|store| {
+    everywhere(|store| {
         store.create("x", "1").unwrap();
         assert!(matches!(store.create("x", "2"), Err(Error::Conflict { .. })));
         let first = store.get("x").unwrap().unwrap();
@@ -50,11 +61,11 @@ fn a_writer_that_comes_late_is_told() {
 fn concurrent_updates_are_all_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
-    let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     // Each writer has a store of its own, as programs have.
-    let open_folder = || Store::open(path).unwrap();
-    let open_memory = || Store::new(Arc::clone(&memory), None, "memory").unwrap();
-    let opens: [&(dyn Fn() -> Store + Sync); 2] = [&open_folder, &open_memory];
+    let mut opens: Vec<Box<dyn Fn() -> Store + Sync>> = vec![Box::new(|| Store::open(path).unwrap())];
+    for objects in buckets() {
+        opens.push(Box::new(move || Store::new(Arc::clone(&objects), None, "bucket").unwrap()));
+    }
     for open in opens {
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -76,7 +87,7 @@ fn concurrent_updates_are_all_kept() {
 
 #[test]
 fn an_update_that_changes_nothing_writes_nothing() {
-    both(|store| {
+    everywhere(|store| {
         store.put("x", "1").unwrap();
         assert!(!store.update("x", |_| Ok::<_, Error>(None)).unwrap());
         let error = store.update("x", |_| Err(Error::Path { path: "mine".into() })).unwrap_err();
@@ -87,7 +98,7 @@ fn an_update_that_changes_nothing_writes_nothing() {
 
 #[test]
 fn paths_that_lead_elsewhere_are_refused() {
-    both(|store| {
+    everywhere(|store| {
         for path in ["", "/a", "a//b", "../a", "a/../b", "./a", "a/", "a#1", "a\0b"] {
             assert!(matches!(store.put(path, "x"), Err(Error::Path { .. })), "{path:?}");
             assert!(store.get(path).is_err(), "{path:?}");

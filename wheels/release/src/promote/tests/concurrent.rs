@@ -44,6 +44,13 @@ fn in_a_bucket() {
     race(&project, &|| super::open(&project.objects));
 }
 
+#[cfg(feature = "s3")]
+#[test]
+fn in_a_bucket_of_a_server() {
+    let project = Project::over(crate::store::bucket::empty());
+    race(&project, &|| super::open(&project.objects));
+}
+
 #[test]
 fn in_a_folder() {
     let folder = tempfile::tempdir().unwrap();

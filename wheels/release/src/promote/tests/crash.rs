@@ -33,7 +33,16 @@ fn policy(project: &Project) -> &Policy {
 /// Runs `command` so that it ends before, or right after, its first write, its second, … until it succeeds. After each
 /// end the index is as before or as after for an installer, and can be brought to one of them for everybody.
 fn ends(prepare: impl Fn(&Project), command: impl Fn(&Project, &Site<'_>) -> Result<()>) {
-    let whole = Project::new();
+    ends_in(Project::new, prepare, command);
+}
+
+/// The same in places that `new` makes.
+fn ends_in(
+    new: impl Fn() -> Project,
+    prepare: impl Fn(&Project),
+    command: impl Fn(&Project, &Site<'_>) -> Result<()>,
+) {
+    let whole = new();
     prepare(&whole);
     let before = seen(&whole);
     command(&whole, &whole.site()).unwrap();
@@ -41,7 +50,7 @@ fn ends(prepare: impl Fn(&Project), command: impl Fn(&Project, &Site<'_>) -> Res
     assert_ne!(before, after);
     for case in 0.. {
         let at = if case % 2 == 0 { At::KilledBefore } else { At::KilledAfter };
-        let project = Project::new();
+        let project = new();
         prepare(&project);
         let start = Log::load(&project.store, "cpu", policy(&project)).unwrap().len();
         if command(&project, &project.on(&ending(&project, case / 2, at))).is_ok() {
@@ -76,6 +85,16 @@ const SECOND: &str = "executorch_runtime-1.5.1-cp310-abi3-manylinux_2_28_x86_64.
 #[test]
 fn the_first_promotion() {
     ends(|project| drop(project.stage("1.5.0")), |project, site| again(project, site, FIRST));
+}
+
+#[cfg(feature = "s3")]
+#[test]
+fn the_first_promotion_in_a_bucket_of_a_server() {
+    ends_in(
+        || Project::over(crate::store::bucket::empty()),
+        |project| drop(project.stage("1.5.0")),
+        |project, site| again(project, site, FIRST),
+    );
 }
 
 #[test]

@@ -69,7 +69,10 @@ pub(super) fn now() -> SystemTime {
 
 impl Project {
     pub(super) fn new() -> Self {
-        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        Self::over(Arc::new(InMemory::new()))
+    }
+
+    pub(super) fn over(objects: Arc<dyn ObjectStore>) -> Self {
         Self {
             store: open(&objects),
             objects,
