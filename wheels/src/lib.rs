@@ -7,6 +7,7 @@ pub mod archive;
 pub mod audit;
 pub mod component;
 pub mod contents;
+pub mod digest;
 pub mod elf;
 pub mod metadata;
 pub mod pack;

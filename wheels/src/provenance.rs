@@ -13,15 +13,3 @@ pub mod license;
 pub mod parts;
 pub mod sbom;
 pub mod statement;
-
-use sha2::{Digest, Sha256};
-
-/// The SHA-256 of `bytes` in lower-case hexadecimal digits.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Whether `text` is a SHA-256 as [`sha256`] writes it.
-fn is_sha256(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}

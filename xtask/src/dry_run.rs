@@ -138,7 +138,6 @@ impl<'a> Train<'a> {
             });
             Ok(keys.collect::<Result<Vec<_>>>()?.into())
         };
-        list(&[BUILDER])?;
         let index = toml::Table::from_iter([
             ("public".to_owned(), self.row.publish.into()),
             ("rows".to_owned(), vec![self.name].into()),
@@ -146,6 +145,8 @@ impl<'a> Train<'a> {
             ("owners".to_owned(), list(&OWNERS)?),
             ("writers".to_owned(), list(&[RELEASE])?),
             ("gate".to_owned(), list(&[GATE])?),
+            ("builders".to_owned(), list(&[BUILDER])?),
+            ("modified".to_owned(), true.into()),
         ]);
         let indexes = toml::Table::from_iter([
             ("staging".to_owned(), "staging".into()),

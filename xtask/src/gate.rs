@@ -104,7 +104,11 @@ pub fn gate(place: &Place, request: &Request) -> Result<()> {
     };
     let folder = folder(place, &request.row, image.as_ref());
     let out = request.out.clone().unwrap_or_else(|| folder.join("out"));
-    let (input, rules) = (folder.join("input"), Rules { skips: skips(row, &name), required: Vec::new() });
+    let input = folder.join("input");
+    let mut rules = Rules::of(&row.components, skips(row, &name));
+    if !request.only.is_empty() {
+        rules.required.clear();
+    }
     for old in [&input, &out] {
         if old.exists() && request.out.as_ref() != Some(old) {
             fs::remove_dir_all(old).with_context(|| old.display().to_string())?;
@@ -226,11 +230,12 @@ impl Input<'_> {
         let list = |names: &[String]| format!("{names:?}");
         let gate = format!(
             "row = {:?}\nversion = {version:?}\nwheel = {file:?}\nsha256 = {digest:?}\nimage = {:?}\nindex = {INDEX:?}\n\
-             decoy = {DECOY:?}\ndecoy-version = {DECOY_VERSION:?}\npatience = {:?}\n\n[rules]\nskips = {}\nrequired = {}\n",
+             decoy = {DECOY:?}\ndecoy-version = {DECOY_VERSION:?}\npatience = {:?}\n\n[rules]\nskips = {}\nabsent = {}\nrequired = {}\n",
             self.name,
             self.image,
             self.patience,
             list(&self.rules.skips),
+            list(&self.rules.absent),
             list(&self.rules.required),
         );
         Ok(fs::write(folder.join("gate.toml"), gate)?)

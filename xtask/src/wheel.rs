@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use wheelhouse::component::{self, Component, Components};
+use wheelhouse::digest::{hex, sha256};
 use wheelhouse::row::{self, Row};
 use wheelhouse::{pack, version::Version};
 
@@ -46,7 +47,7 @@ pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
     fs::create_dir_all(out)?;
 
     let inputs = digest(place)?;
-    let stamp = stage.join(format!("stamp-{}", hex(&Sha256::digest(out.as_os_str().as_encoded_bytes()))));
+    let stamp = stage.join(format!("stamp-{}", sha256(out.as_os_str().as_encoded_bytes())));
     if let Some(path) = unchanged(&stamp, &inputs) {
         eprintln!("xtask: wheel {name}: nothing changed");
         // The commit may be another one.
@@ -79,7 +80,7 @@ pub fn build(place: &Place, name: &str, out: &Path) -> Result<PathBuf> {
     fs::write(&path, &wheel.bytes)?;
     eprintln!("xtask: {} has {} bytes", wheel.name, wheel.bytes.len());
     provenance::state(place, name, &stage, &INPUTS, &path)?;
-    fs::write(stamp, format!("{inputs}\n{}\n{}", hex(&Sha256::digest(&wheel.bytes)), path.display()))?;
+    fs::write(stamp, format!("{inputs}\n{}\n{}", sha256(&wheel.bytes), path.display()))?;
     Ok(path)
 }
 
@@ -198,7 +199,7 @@ fn unchanged(stamp: &Path, inputs: &str) -> Option<PathBuf> {
     let (before, rest) = text.split_once('\n')?;
     let (wheel, path) = rest.split_once('\n')?;
     let bytes = fs::read(path).ok()?;
-    (before == inputs && hex(&Sha256::digest(bytes)) == wheel).then(|| path.into())
+    (before == inputs && sha256(bytes) == wheel).then(|| path.into())
 }
 
 /// A digest over all inputs, their names, and the compiler.
@@ -229,9 +230,5 @@ fn hash_tree(hash: &mut Sha256, path: &Path, name: &str) -> Result<()> {
 
 /// The SHA-256 of a file, in hexadecimal digits.
 pub fn file_digest(path: &Path) -> Result<String> {
-    Ok(hex(&Sha256::digest(fs::read(path).with_context(|| path.display().to_string())?)))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(sha256(fs::read(path).with_context(|| path.display().to_string())?))
 }

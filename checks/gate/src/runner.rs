@@ -8,12 +8,12 @@ use crate::outcome::{Handed, shortened};
 use crate::{checks, machine, server};
 use anyhow::{Context, Result, bail};
 use executorch_gate_report::{self as report, Outcome, Report, SCHEMA, Verdict};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
+use wheelhouse::digest;
 
 /// Runs the checks that `only` names, or all, and writes the report to `out`.
 pub fn run(folder: &Path, out: &Path, work: Option<PathBuf>, only: &[String]) -> Result<Report> {
@@ -25,7 +25,7 @@ pub fn run(folder: &Path, out: &Path, work: Option<PathBuf>, only: &[String]) ->
     let out = fs::canonicalize(out)?;
     let path = folder.join("index").join(&gate.index).join(&gate.wheel);
     let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
-    let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = digest::sha256(&bytes);
 
     let (work, temporary) = match work {
         Some(work) => (work, false),

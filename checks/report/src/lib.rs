@@ -1,10 +1,12 @@
 //! The gate's report on one wheel in one clean machine.
 //!
 //! The gate writes it, promotion reads it. [`Report::parse`] trusts nothing: a report whose verdict does not follow
-//! from its checks and from the skips that the row allows is refused as forged.
+//! from its checks and from what the row asks is refused as forged.
 
+mod known;
 mod rules;
 
+pub use known::{CHECKS, Known};
 pub use rules::Rules;
 
 use serde::{Deserialize, Serialize};
@@ -106,7 +108,7 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Nothing failed, something passed, and every skip is one that the row allows.
+    /// Every check is there; nothing failed, and nothing was skipped or absent that the row has and does not let skip.
     Pass,
     /// Anything else.
     Fail,

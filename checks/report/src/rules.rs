@@ -1,34 +1,64 @@
 //! What a row asks of its reports.
 
-use crate::{Check, Outcome, Verdict};
+use crate::{CHECKS, Check, Outcome, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// The skips that a row allows on one image. Without any, every skip fails.
+/// What a row asks of its reports on one image. Without any skips and absences allowed, each of them fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rules {
     /// Ids of checks, or `group.*` for a whole group, that may be skipped.
     pub skips: Vec<String>,
-    /// Ids of checks that must have passed: neither skipped nor absent nor left out of the report.
+    /// Ids of checks that may be absent, because the row ships none of the parts that they are about.
+    pub absent: Vec<String>,
+    /// Ids of checks that must be in the report.
     pub required: Vec<String>,
 }
 
 impl Rules {
-    /// The verdict on `checks`: passed if nothing failed, something passed, every skip is allowed, and what is
-    /// required passed.
-    pub fn verdict(&self, checks: &[Check]) -> Verdict {
-        let bad = |check: &Check| match check.outcome {
-            Outcome::Fail => true,
-            Outcome::Skip => !self.allows(&check.id),
-            Outcome::Pass | Outcome::Absent => false,
-        };
-        let passed = |id: &str| checks.iter().any(|check| check.id == id && check.outcome == Outcome::Pass);
-        let something = checks.iter().any(|check| check.outcome == Outcome::Pass);
-        if something && !checks.iter().any(bad) && self.required.iter().all(|id| passed(id)) {
-            Verdict::Pass
-        } else {
-            Verdict::Fail
+    /// What a row that ships `components` asks, where `skips` are allowed: every check of the gate, and no absence of
+    /// what it ships.
+    pub fn of(components: &[String], skips: Vec<String>) -> Self {
+        let ships = |part: &&str| components.iter().any(|component| component == part);
+        let absent = CHECKS
+            .iter()
+            .filter(|check| !check.parts.is_empty() && !check.parts.iter().any(|part| ships(&part)));
+        Self {
+            skips,
+            absent: absent.map(|check| check.id.to_owned()).collect(),
+            required: CHECKS.iter().map(|check| check.id.to_owned()).collect(),
         }
+    }
+
+    /// The verdict on `checks`: passed if something passed and [`Rules::faults`] finds nothing.
+    pub fn verdict(&self, checks: &[Check]) -> Verdict {
+        let something = checks.iter().any(|check| check.outcome == Outcome::Pass);
+        if something && self.faults(checks).is_empty() { Verdict::Pass } else { Verdict::Fail }
+    }
+
+    /// Why `checks` do not pass, a line for each: what failed, what was skipped or absent and must not be, and what is
+    /// required and not there.
+    pub fn faults(&self, checks: &[Check]) -> Vec<String> {
+        let mut faults = Vec::new();
+        for check in checks {
+            let (id, reason) = (&check.id, &check.reason);
+            match check.outcome {
+                Outcome::Pass => {}
+                Outcome::Fail => faults.push(format!("{id} ({reason})")),
+                Outcome::Skip if self.allows(id) => {}
+                Outcome::Skip => {
+                    faults.push(format!("{id} was skipped, which the row does not allow ({reason})"))
+                }
+                Outcome::Absent if self.absent.contains(id) => {}
+                Outcome::Absent => {
+                    faults.push(format!("{id} is absent, which it must not be in this row ({reason})"))
+                }
+            }
+        }
+        let there = |id: &String| checks.iter().any(|check| check.id == *id);
+        let missing = self.required.iter().filter(|id| !there(id));
+        faults.extend(missing.map(|id| format!("{id} was left out of the report")));
+        faults
     }
 
     /// Whether the check `id` may be skipped.

@@ -1,6 +1,8 @@
 //! Reports that must be read, and those that must be refused.
 
-use executorch_gate_report::{Check, Error, Machine, Outcome, Report, Rules, SCHEMA, Verdict, Wheel};
+use executorch_gate_report::{
+    CHECKS, Check, Error, Known, Machine, Outcome, Report, Rules, SCHEMA, Verdict, Wheel,
+};
 
 fn check(id: &str, outcome: Outcome) -> Check {
     Check {
@@ -32,6 +34,7 @@ fn rules(skips: &[&str], required: &[&str]) -> Rules {
     Rules {
         skips: skips.iter().map(|s| (*s).to_owned()).collect(),
         required: required.iter().map(|s| (*s).to_owned()).collect(),
+        absent: Vec::new(),
     }
 }
 
@@ -48,7 +51,8 @@ fn what_is_written_is_read_again() {
     let checks = vec![check("elf.a", Outcome::Pass), check("gpu.b", Outcome::Absent)];
     let report = report(checks, Verdict::Pass);
     let json = report.to_json().unwrap();
-    assert_eq!(Report::parse(json.as_bytes(), &Rules::default()).unwrap(), report);
+    let rules = Rules { absent: vec!["gpu.b".into()], ..Rules::default() };
+    assert_eq!(Report::parse(json.as_bytes(), &rules).unwrap(), report);
     let counts = report.counts();
     assert_eq!((counts.passed, counts.failed, counts.skipped, counts.absent), (1, 0, 0, 1));
 }
@@ -77,13 +81,51 @@ fn absent_and_nothing_are_no_pass() {
 }
 
 #[test]
-fn what_is_required_must_have_passed() {
+fn what_is_required_must_be_there() {
     let required = rules(&["a.*"], &["a.b"]);
     let other = check("a.c", Outcome::Pass);
     assert_eq!(required.verdict(&[other.clone(), check("a.b", Outcome::Pass)]), Verdict::Pass);
-    assert_eq!(required.verdict(&[other.clone(), check("a.b", Outcome::Skip)]), Verdict::Fail);
+    assert_eq!(required.verdict(&[other.clone(), check("a.b", Outcome::Skip)]), Verdict::Pass);
     assert_eq!(required.verdict(&[other.clone(), check("a.b", Outcome::Absent)]), Verdict::Fail);
-    assert_eq!(required.verdict(&[other]), Verdict::Fail);
+    assert_eq!(required.verdict(&[other.clone()]), Verdict::Fail);
+    assert_eq!(required.faults(&[other]), ["a.b was left out of the report"]);
+}
+
+/// What the gate finds on a good wheel of a row with these components.
+fn all(components: &[&str]) -> Vec<Check> {
+    let outcome = |known: &Known| match known.parts {
+        [] => Outcome::Pass,
+        parts if parts.iter().any(|part| components.contains(part)) => Outcome::Pass,
+        _ => Outcome::Absent,
+    };
+    CHECKS.iter().map(|known| check(known.id, outcome(known))).collect()
+}
+
+#[test]
+fn every_check_of_the_gate_is_asked_for() {
+    let of = |components: &[&str]| {
+        Rules::of(
+            &components.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(),
+            vec!["python.*".into()],
+        )
+    };
+    let (plain, cuda) = (["runtime", "python"], ["runtime", "python", "backend_cuda"]);
+    assert_eq!(of(&plain).verdict(&all(&plain)), Verdict::Pass);
+    assert_eq!(of(&cuda).verdict(&all(&cuda)), Verdict::Pass);
+    // A part that the row ships may not be absent, nor any check that is about no part.
+    assert_eq!(of(&cuda).verdict(&all(&plain)), Verdict::Fail);
+    for place in 0..CHECKS.len() {
+        let id = CHECKS[place].id;
+        let mut checks = all(&plain);
+        checks.remove(place);
+        assert_eq!(of(&plain).faults(&checks), [format!("{id} was left out of the report")]);
+        let mut checks = all(&plain);
+        checks[place].outcome = Outcome::Absent;
+        checks[place].reason = "because".into();
+        assert_eq!(of(&plain).verdict(&checks) == Verdict::Pass, !CHECKS[place].parts.is_empty(), "{id}");
+    }
+    // One check that passed, all others left out.
+    assert_eq!(of(&plain).verdict(&[check("elf.closure", Outcome::Pass)]), Verdict::Fail);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use wheelhouse::audit::{self, Expected, Finding};
+use wheelhouse::digest::sha256;
 use wheelhouse::row;
 
 use crate::tree::Tree;
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match arguments.format {
         Format::Text => print!("{}", text(filename, &findings)),
         Format::Json => {
-            let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            let sha256 = sha256(&bytes);
             let wheel = Wheel { filename, sha256, size: bytes.len() as u64 };
             let row = arguments.row.as_deref();
             let report = Report { schema: "executorch-audit/1", wheel, row, findings: &findings };

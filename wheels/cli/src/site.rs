@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
+use wheelhouse::component::Components;
 use wheelhouse::row::Rows;
 use wheelhouse_release::log::Log;
 use wheelhouse_release::promote::{self, ApprovalFile, Indexes, Policy, ReportFile};
@@ -34,19 +35,25 @@ pub struct Site {
     pub store: Store,
     pub indexes: Indexes,
     pub rows: Rows,
+    pub components: Components,
 }
 
 impl Place {
     pub fn open(&self) -> Result<Site> {
         let path = self.indexes.clone().unwrap_or_else(|| self.tree.root.join("wheels/indexes.toml"));
-        let (_, rows) = self.tree.declarations()?;
-        Ok(Site { store: Store::open(&self.store)?, indexes: Indexes::load(&path)?, rows })
+        let (components, rows) = self.tree.declarations()?;
+        Ok(Site { store: Store::open(&self.store)?, indexes: Indexes::load(&path)?, rows, components })
     }
 }
 
 impl Site {
     pub fn site(&self) -> promote::Site<'_> {
-        promote::Site { store: &self.store, indexes: &self.indexes, rows: &self.rows }
+        promote::Site {
+            store: &self.store,
+            indexes: &self.indexes,
+            rows: &self.rows,
+            components: &self.components,
+        }
     }
 
     pub fn policy(&self, index: &str) -> Result<&Policy> {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,59 +11,131 @@ use std::process::{Command, Output};
 #[path = "../../release/tests/support/bucket.rs"]
 mod bucket;
 
-use executorch_gate_report::{Check, Machine, Outcome, Report, SCHEMA, Verdict, Wheel};
+use executorch_gate_report::{CHECKS, Check, Machine, Outcome, Report, SCHEMA, Verdict, Wheel};
 use tempfile::TempDir;
-use wheelhouse::{archive, component, row};
+use wheelhouse::archive::{self, Entry};
+use wheelhouse::provenance::inventory::Inventory;
+use wheelhouse::provenance::{sbom, statement};
+use wheelhouse::row::Row;
+use wheelhouse::{component, metadata, record, row};
 
 const WHEELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A folder with the project's rows, wheels of these versions in `dist`, and a passing report on each in `reports`.
+/// A row with one library, which the C compiler makes.
+const COMPONENTS: &str = r#"
+[runtime]
+package = "a"
+cargo-file = "liba.so"
+path = "lib/libexecutorch.so.1"
+exports = "et"
+"#;
+const ROWS: &str = r#"
+[cpu]
+system = "x86_64-linux"
+platform = "manylinux_2_28_x86_64"
+glibc = "2.28"
+python = "cp310"
+label = ""
+index = "cpu"
+components = ["runtime"]
+dependencies = []
+gate-images = ["debian-11", "debian-12"]
+publish = true
+tested = { executorch = "1.5.1", torch = "2.13.0", numpy = "2.4.0" }
+budget = { wheel = 60_000, runtime = 60_000 }
+"#;
+
+/// A folder with rows, wheels of these versions with their statements in `dist`, and a passing report on each in
+/// `reports`.
 fn workplace(versions: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["wheels", "dist", "reports"] {
         fs::create_dir(folder.path().join(name)).unwrap();
     }
-    for name in ["rows.toml", "components.toml"] {
-        fs::copy(Path::new(WHEELS).join(name), folder.path().join("wheels").join(name)).unwrap();
+    for (name, text) in [("rows.toml", ROWS), ("components.toml", COMPONENTS)] {
+        fs::write(folder.path().join("wheels").join(name), text).unwrap();
     }
-    let components = component::load(&Path::new(WHEELS).join("components.toml")).unwrap();
-    let rows = row::load(&Path::new(WHEELS).join("rows.toml"), &components).unwrap();
-    let row = &rows["cpu"];
+    let row = &row::parse(ROWS, &component::parse(COMPONENTS).unwrap()).unwrap()["cpu"];
+    let library = library(folder.path());
     for version in versions {
         let filename = format!("executorch_runtime-{version}-{}.whl", row.tag());
-        let metadata = format!("Metadata-Version: 2.4\nName: executorch-runtime\nVersion: {version}\n");
-        let path = format!("executorch_runtime-{version}.dist-info/METADATA");
-        let file = archive::Entry { path, data: metadata.into_bytes(), executable: false };
-        let bytes = archive::write(&[file]).unwrap();
-        fs::write(folder.path().join("dist").join(&filename), &bytes).unwrap();
+        let bytes = wheel(version, row, &library);
+        let dist = folder.path().join("dist");
+        fs::write(dist.join(&filename), &bytes).unwrap();
+        let origin = statement::Origin {
+            row: "cpu".to_owned(),
+            revision: Some("0123456789abcdef0123456789abcdef01234567".to_owned()),
+            modified: false,
+            builder: "https://example.org/forge".to_owned(),
+            tools: BTreeMap::new(),
+        };
+        let text = statement::make(&filename, &bytes, &origin).unwrap();
+        fs::write(dist.join(statement::file_name(&filename)), text).unwrap();
         let wheel = Wheel { sha256: sha256(&bytes), size: bytes.len() as u64, filename };
         for image in &row.gate_images {
             let name = format!("{version}-{image}.json");
-            fs::write(folder.path().join("reports").join(name), report(&wheel, image)).unwrap();
+            fs::write(folder.path().join("reports").join(name), report(&wheel, image, row)).unwrap();
         }
     }
     folder
 }
 
-fn report(wheel: &Wheel, image: &str) -> String {
-    let check = Check {
-        id: "elf.closure".to_owned(),
-        title: "every needed library is there".to_owned(),
-        group: "elf".to_owned(),
-        outcome: Outcome::Pass,
-        reason: String::new(),
-        evidence: vec!["5 libraries".to_owned()],
-        seconds: 0.1,
+/// A shared library with the registry's functions.
+fn library(folder: &Path) -> Vec<u8> {
+    let functions = ["et_register_backend", "et_register_kernels", "et_register_device_allocator"];
+    let source: String = functions.iter().map(|name| format!("void {name}(void) {{}}\n")).collect();
+    fs::write(folder.join("a.c"), source).unwrap();
+    let flags = ["-shared", "-nostdlib", "-s", "-Wl,-soname,libexecutorch.so.1", "-Wl,-z,noexecstack"];
+    let status = Command::new("cc").args(flags).args(["a.c", "-o", "a.so"]).current_dir(folder).status();
+    assert!(status.unwrap().success());
+    fs::read(folder.join("a.so")).unwrap()
+}
+
+/// A wheel that passes the audit.
+fn wheel(version: &str, row: &Row, library: &[u8]) -> Vec<u8> {
+    let info = format!("executorch_runtime-{version}.dist-info");
+    let headers = format!(
+        "Metadata-Version: 2.4\nName: executorch-runtime\nVersion: {version}\nRequires-Python: >=3.10\n"
+    );
+    let subject = sbom::Subject { name: "executorch-runtime", version, license: "MIT", glibc: "2.28" };
+    let nothing = Inventory { items: BTreeMap::new(), linked: BTreeMap::new(), texts: BTreeMap::new() };
+    let bom = sbom::render(&subject, &nothing, &[]).unwrap();
+    let mut files: Vec<Entry> = [
+        ("executorch_runtime/lib/libexecutorch.so.1".to_owned(), library.to_vec()),
+        (format!("{info}/METADATA"), headers.into_bytes()),
+        (format!("{info}/WHEEL"), metadata::wheel("test", &row.tag()).into_bytes()),
+        (format!("{info}/sboms/{}", sbom::FILE), bom.into_bytes()),
+    ]
+    .map(|(path, data)| Entry { path, data, executable: false })
+    .into();
+    let path = format!("{info}/RECORD");
+    let record = record::render(files.iter().map(|file| (&file.path[..], &file.data[..])), &path);
+    files.push(Entry { path, data: record.into_bytes(), executable: false });
+    archive::write(&files).unwrap()
+}
+
+fn report(wheel: &Wheel, image: &str, row: &Row) -> String {
+    let check = |known: &executorch_gate_report::Known| {
+        let absent = !known.parts.is_empty();
+        Check {
+            id: known.id.to_owned(),
+            title: "it holds".to_owned(),
+            group: known.id.split('.').next().unwrap().to_owned(),
+            outcome: if absent { Outcome::Absent } else { Outcome::Pass },
+            reason: if absent { "not in the wheel".to_owned() } else { String::new() },
+            evidence: vec!["seen".to_owned()],
+            seconds: 0.1,
+        }
     };
     let report = Report {
         schema: SCHEMA.to_owned(),
         wheel: wheel.clone(),
-        row: "cpu".to_owned(),
+        row: row.name.clone(),
         image: image.to_owned(),
         machine: Machine::default(),
         started: "2026-03-01T10:00:00Z".to_owned(),
         seconds: 1.0,
-        checks: vec![check],
+        checks: CHECKS.iter().map(check).collect(),
         verdict: Verdict::Pass,
     };
     report.to_json().unwrap()
@@ -183,15 +256,19 @@ fn programs_that_promote_at_once() {
     let keys = keys.split("# The build machine").next().unwrap();
     let script = keys.to_owned()
         + r#"
-wheelhouse index add --store site --row cpu dist/*.whl
+wheels=$(cd dist && ls *.whl)
+for wheel in $wheels; do
+  wheelhouse provenance sign dist/$wheel --key forge.key
+  wheelhouse index add --store site --row cpu dist/$wheel --provenance dist/$wheel.intoto.json
+done
 wheelhouse sign --key lab.key reports/*.json
 jobs=
-for wheel in $(cd dist && ls); do
+for wheel in $wheels; do
   for owner in ann bob; do
     wheelhouse approve $wheel $site --reports reports --key $owner.key --out approvals/$owner-$wheel.json
   done
 done
-for wheel in $(cd dist && ls); do
+for wheel in $wheels; do
   wheelhouse promote $wheel $site --reports reports --approvals approvals --key train.key & jobs="$jobs $!"
 done
 for job in $jobs; do wait $job; done

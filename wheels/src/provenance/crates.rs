@@ -13,7 +13,7 @@ use guppy::platform::{Platform, TargetFeatures};
 use guppy::{CargoMetadata, MetadataCommand};
 use serde::Deserialize;
 
-use super::is_sha256;
+use crate::digest::is_sha256;
 use crate::row::System;
 
 /// Name and version.

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::is_sha256;
+use crate::digest::is_sha256;
 
 /// A project's code that is linked in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

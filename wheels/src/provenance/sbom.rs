@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::inventory::{Inventory, Item};
-use super::sha256;
+use crate::digest::sha256;
 
 /// File name in `.dist-info/sboms/` (PEP 770).
 pub const FILE: &str = "executorch-runtime.cdx.json";

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::{sbom, sha256};
+use super::sbom;
 use crate::archive;
+use crate::digest::sha256;
 
 /// The media type of a statement, which its signature binds.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";

@@ -44,6 +44,18 @@ mod tests {
         }
     }
 
+    /// Promotion asks for these.
+    #[test]
+    fn the_list_that_promotion_has_is_this_one() {
+        let ids: Vec<_> = all().iter().map(|check| check.id).collect();
+        let known: Vec<_> = executorch_gate_report::CHECKS.iter().map(|check| check.id).collect();
+        assert_eq!(ids, known, "checks/report/src/known.rs must list the gate's checks");
+        // Only these know how to be absent.
+        let awaited: Vec<_> = absent::CHECKS.iter().map(|check| check.id).collect();
+        let parts = executorch_gate_report::CHECKS.iter().filter(|check| !check.parts.is_empty());
+        assert_eq!(awaited, parts.map(|check| check.id).collect::<Vec<_>>());
+    }
+
     #[test]
     fn the_documented_list_is_current() {
         let text = include_str!("../../../../docs/gate.md");

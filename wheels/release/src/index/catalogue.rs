@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use chrono::{DateTime, FixedOffset};
 use pep440_rs::{Version, VersionSpecifiers};
+use wheelhouse::digest::is_sha256;
 
 use super::name::{Parts, check_file, check_index, check_project, normalize};
 use super::{Action, Catalogue, Change, Entry, SCHEMA};
@@ -192,9 +193,7 @@ fn check_reason(reason: &str) -> Result<()> {
 }
 
 fn check_digest(what: &str, digest: &str) -> Result<()> {
-    let plain = digest.len() == 64
-        && digest.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-    ensure!(plain, "{what} `{digest}`: expected 64 lower-case hexadecimal digits");
+    ensure!(is_sha256(digest), "{what} `{digest}`: expected 64 lower-case hexadecimal digits");
     Ok(())
 }
 

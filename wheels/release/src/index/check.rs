@@ -1,11 +1,10 @@
 //! Whether the files of an index are what its entries say.
 
 use anyhow::Result;
-use sha2::{Digest, Sha256};
+use wheelhouse::digest::sha256;
 
 use super::live::Names;
 use super::{Entry, Index, Wheel, pages};
-use crate::store::hex;
 
 /// What [`Index::check`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +50,7 @@ impl Index<'_> {
         match self.file(&format!("{}.metadata", entry.filename))? {
             None => faults.push("its .metadata file is missing".to_owned()),
             Some(bytes) => {
-                let digest = hex(&Sha256::digest(&bytes));
+                let digest = sha256(&bytes);
                 differ("SHA-256 of its .metadata file", &entry.metadata_sha256, &digest, &mut faults);
             }
         }

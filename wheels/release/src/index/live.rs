@@ -14,11 +14,11 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
+use wheelhouse::digest::sha256;
 
 use super::name::{check_file, check_index};
 use super::{Catalogue, Entry, Wheel, pages};
-use crate::store::{self, Object, Store, hex};
+use crate::store::{self, Object, Store};
 
 /// How often rendering begins again because other writers changed the index.
 const ATTEMPTS: u32 = 50;
@@ -79,8 +79,8 @@ impl<'a> Index<'a> {
             there.bytes == bytes,
             "`{path}` is there with SHA-256 {} and shall get {}: a name never changes its content; if it was never \
              listed, `wheelhouse index prune` deletes it",
-            hex(&Sha256::digest(&there.bytes)),
-            hex(&Sha256::digest(&bytes))
+            sha256(&there.bytes),
+            sha256(&bytes)
         );
         Ok(self.store.put(&path, bytes)?)
     }

@@ -5,12 +5,11 @@ use std::io::{Cursor, Read};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use pep440_rs::{Version, VersionSpecifiers};
-use sha2::{Digest, Sha256};
+use wheelhouse::digest::sha256;
 use zip::ZipArchive;
 
 use super::name::{WheelName, normalize};
 use super::{Entry, GateResult};
-use crate::store::hex;
 
 /// Largest `METADATA` that is read; ours has a few kilobytes.
 const MAX_METADATA: u64 = 4 << 20;
@@ -58,6 +57,11 @@ impl Wheel {
         &self.filename
     }
 
+    /// Project as the metadata write it.
+    pub fn project(&self) -> &str {
+        &self.project
+    }
+
     /// The whole file.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
@@ -70,7 +74,7 @@ impl Wheel {
 
     /// Digest of the file, in hexadecimal.
     pub fn sha256(&self) -> String {
-        hex(&Sha256::digest(&self.bytes))
+        sha256(&self.bytes)
     }
 
     /// The entry of this wheel for an index to which it comes at `upload_time` (RFC 3339, UTC).
@@ -83,7 +87,7 @@ impl Wheel {
             size: self.bytes.len() as u64,
             requires_python: self.requires_python.clone(),
             upload_time: upload_time.to_owned(),
-            metadata_sha256: hex(&Sha256::digest(&self.metadata)),
+            metadata_sha256: sha256(&self.metadata),
             yanked: None,
             row: row.to_owned(),
             gate,
@@ -156,10 +160,7 @@ pub(crate) mod tests {
         assert_eq!((&entry.project[..], &entry.version[..]), ("A.b", "1.0"));
         assert_eq!(entry.requires_python.as_deref(), Some(">=3.10"));
         // printf 'x' | sha256sum, for the digest's form.
-        assert_eq!(
-            hex(&Sha256::digest(b"x")),
-            "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
-        );
+        assert_eq!(sha256(b"x"), "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881");
     }
 
     #[test]

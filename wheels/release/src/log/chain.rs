@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use wheelhouse::digest::sha256;
 
 use super::entry::{self, Action, Draft, Entry, Evidence, SCHEMA};
 use super::state::State;
 use crate::promote::Policy;
 use crate::sign::PrivateKey;
-use crate::store::{self, Store, hex};
+use crate::store::{self, Store};
 
 /// How often a writer begins again after another one came first.
 const ATTEMPTS: u32 = 100;
@@ -122,7 +122,7 @@ impl Log {
             ensure!(time >= moment(&last.draft.time)?, "time: {} is before the entry before", draft.time);
         }
         entry.verify(&policy.writers_at(next))?;
-        self.digests.push(hex(&Sha256::digest(json)));
+        self.digests.push(sha256(json));
         self.entries.push(entry);
         Ok(())
     }

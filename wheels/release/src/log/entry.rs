@@ -78,7 +78,7 @@ pub struct Promotion {
 pub struct Demand {
     /// The machine's image.
     pub image: String,
-    /// What the report may skip, and what must have passed.
+    /// What the report has to have, and what it may skip.
     pub rules: Rules,
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, ensure};
 use bytes::Bytes;
 use executorch_gate_report::Wheel;
-use sha2::{Digest, Sha256};
+use wheelhouse::digest;
 
 use super::candidate::Candidate;
 use super::case::{ApprovalFile, Approved, Case, Passed, ReportFile};
@@ -15,7 +15,6 @@ use super::{Site, settle};
 use crate::index::{self, Index};
 use crate::log::{self, Action, Entry, Evidence, EvidenceKind, Finding, Log, Promotion, Slot, rfc3339};
 use crate::sign::PrivateKey;
-use crate::store::hex;
 
 /// The longest time that an approval may hold: what was true of a wheel months ago may not be so any more.
 const LONGEST: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -63,6 +62,7 @@ pub fn approve(
     );
     let candidate = Candidate::find(site, index, policy, filename)?;
     let case = case(index, policy, &slot, &candidate);
+    case.statement(candidate.statement(), candidate.wheel.bytes())?;
     let reports = case.reports(reports)?;
     let approval = case.approval(&reports, slot.time.max(now) + valid);
     Ok((approval.sign(key)?, Judged::new(&reports)))
@@ -164,6 +164,7 @@ fn plan(
 ) -> Result<Plan> {
     policy.check_open(index, slot.number)?;
     let case = case(index, policy, slot, candidate);
+    case.statement(candidate.statement(), candidate.wheel.bytes())?;
     let reports = case.reports(reports)?;
     let approvals = case.approvals(&reports, approvals)?;
     let judged = Judged::new(&reports);
@@ -171,7 +172,7 @@ fn plan(
     let mut entry = candidate.wheel.entry(&candidate.row, &rfc3339(slot.time), judged.gate);
     let mut evidence = evidence(&reports, &approvals);
     if let Some(statement) = &candidate.provenance {
-        let sha256 = hex(&Sha256::digest(&statement.bytes));
+        let sha256 = digest::sha256(&statement.bytes);
         let item = Evidence { kind: EvidenceKind::Provenance, name: statement.filename.clone(), sha256 };
         evidence.push((item, statement.bytes.clone()));
         entry.provenance = Some(statement.filename.clone());
@@ -196,7 +197,7 @@ pub(super) fn evidence(reports: &[Passed], approvals: &[Approved]) -> Vec<(Evide
         let item = Evidence { kind: EvidenceKind::Report, name: name.clone(), sha256 };
         evidence.push((item, report.file.json.clone()));
         if let Some(signature) = &report.file.signature {
-            let sha256 = hex(&Sha256::digest(signature));
+            let sha256 = digest::sha256(signature);
             let item = Evidence { kind: EvidenceKind::ReportSignature, name: name.clone(), sha256 };
             evidence.push((item, signature.clone()));
         }

@@ -1,13 +1,15 @@
 //! A wheel in staging, looked at as if nobody could be trusted who may write there.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use executorch_gate_report::Rules;
+use wheelhouse::audit;
+use wheelhouse::component::Components;
 use wheelhouse::row::{self, Row};
 
 use super::Site;
 use super::indexes::Policy;
-use crate::index::{Catalogue, Entry, Wheel};
+use crate::index::{Catalogue, Entry, Wheel, normalize};
 use crate::log::Demand;
 
 /// A wheel that may be promoted, if the evidence is enough.
@@ -44,6 +46,7 @@ impl Candidate {
         let row = row::find(site.rows, &listed.row)?;
         check_row(index, policy, &listed.row, row).with_context(|| format!("cannot promote {filename}"))?;
         check_name(&wheel, &listed.row, row).with_context(|| path.clone())?;
+        check_content(&wheel, row, site.components).with_context(|| path.clone())?;
         let provenance = listed.provenance.map(|filename| -> Result<Statement> {
             let path = format!("{staging}/{filename}");
             let object = site.store.get(&path)?;
@@ -52,17 +55,18 @@ impl Candidate {
         });
         Ok(Self { demands: demands(row), wheel, provenance: provenance.transpose()?, row: listed.row })
     }
+
+    /// The content of the statement, if there is one.
+    pub(super) fn statement(&self) -> Option<&Bytes> {
+        self.provenance.as_ref().map(|statement| &statement.bytes)
+    }
 }
 
 /// What the row asks of the gate on each of its images.
 fn demands(row: &Row) -> Vec<Demand> {
-    let images = row.gate_images.iter();
-    images
-        .map(|image| {
-            let rules = Rules { skips: row.skips(image), required: vec![] };
-            Demand { image: image.clone(), rules }
-        })
-        .collect()
+    let demand =
+        |image: &String| Demand { image: image.clone(), rules: Rules::of(&row.components, row.skips(image)) };
+    row.gate_images.iter().map(demand).collect()
 }
 
 /// What staging says of `filename`.
@@ -103,6 +107,12 @@ fn check_row(index: &str, policy: &Policy, name: &str, row: &Row) -> Result<()> 
 
 /// Refuses a wheel that is not what its row makes, whatever staging says.
 fn check_name(wheel: &Wheel, name: &str, row: &Row) -> Result<()> {
+    ensure!(
+        normalize(wheel.project()) == row.project,
+        "staging says that it is for row `{name}`, which is of {}, but it is a wheel of {}",
+        row.project,
+        wheel.project()
+    );
     let tag = row.tag().to_string();
     ensure!(
         wheel.filename().ends_with(&format!("-{tag}.whl")),
@@ -117,4 +127,18 @@ fn check_name(wheel: &Wheel, name: &str, row: &Row) -> Result<()> {
         row.label
     );
     Ok(())
+}
+
+/// Repeats the audit that a wheel passes when it is packed: whoever put this one into staging may have packed it
+/// otherwise.
+fn check_content(wheel: &Wheel, row: &Row, components: &Components) -> Result<()> {
+    let findings =
+        audit::wheel(wheel.filename(), wheel.bytes(), &audit::Expected { row: Some(row), components });
+    match findings.first() {
+        None => Ok(()),
+        Some(first) => bail!(
+            "it fails the audit with {} findings, which `wheelhouse audit` lists, such as {first}",
+            findings.len()
+        ),
+    }
 }

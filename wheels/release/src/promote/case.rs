@@ -7,14 +7,14 @@ use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use executorch_gate_report::{Outcome, Report, Rules, Verdict, Wheel};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
+use wheelhouse::digest::sha256;
+use wheelhouse::provenance::statement;
 
 use super::approval::{Approval, Seen, Signed};
 use super::indexes::Policy;
 use crate::index::GateResult;
 use crate::log::{Demand, Finding, rfc3339};
-use crate::sign::Signature;
-use crate::store::hex;
+use crate::sign::{Envelope, Signature};
 
 /// The payload type that gates sign reports as.
 pub const REPORT_TYPE: &str = "application/vnd.executorch.gate-report+json";
@@ -165,7 +165,7 @@ impl Case<'_> {
             skipped: findings(Outcome::Skip),
             absent: findings(Outcome::Absent),
             result: GateResult {
-                report_sha256: hex(&Sha256::digest(&file.json)),
+                report_sha256: sha256(&file.json),
                 passed: counts.passed,
                 failed: counts.failed,
                 skipped: counts.skipped,
@@ -191,6 +191,36 @@ impl Case<'_> {
             .verify(REPORT_TYPE, &file.json, &trusted)
             .context("not signed by a gate of the index (indexes.toml lists their keys)")?;
         Ok(())
+    }
+
+    /// Checks the builder's statement on the wheel with these `bytes`, if the index names builders.
+    pub(super) fn statement(&self, statement: Option<&Bytes>, bytes: &[u8]) -> Result<()> {
+        if !self.policy.statements_at(self.number) {
+            return Ok(());
+        }
+        let name = &self.wheel.filename;
+        let statement = statement.with_context(|| {
+            format!(
+                "no statement of what {name} was built from, and index `{}` takes no wheel without: sign it on the \
+                 machine that built the wheel (wheelhouse provenance sign), and put both into staging \
+                 (wheelhouse index add --provenance)",
+                self.index
+            )
+        })?;
+        let verify = || {
+            let envelope = Envelope::from_json(statement)?;
+            let (text, _) =
+                envelope
+                    .verify(statement::PAYLOAD_TYPE, &self.policy.builders_at(self.number))
+                    .context("not signed by a builder of the index (indexes.toml lists their keys)")?;
+            let expected = statement::Expected {
+                row: Some(self.row),
+                allow_modified: self.policy.modified_at(self.number),
+                ..Default::default()
+            };
+            statement::check(text, name, bytes, expected).map(drop)
+        };
+        verify().with_context(|| format!("the statement of what {name} was built from"))
     }
 
     /// What an owner has to approve, until `expires`.
@@ -220,7 +250,7 @@ impl Case<'_> {
                     file.name
                 );
             }
-            let sha256 = hex(&Sha256::digest(&file.json));
+            let sha256 = sha256(&file.json);
             let owner = owner.to_owned();
             approved.insert(owner.clone(), Approved { owner, sha256, file: file.clone() });
         }
@@ -238,24 +268,9 @@ impl Case<'_> {
     }
 }
 
-/// The checks that a report failed by, a few of them.
+/// Why a report failed, a few of its faults.
 fn failures(report: &Report, rules: &Rules) -> String {
-    let bad = report.checks.iter().filter(|check| match check.outcome {
-        Outcome::Fail => true,
-        Outcome::Skip => !rules.allows(&check.id),
-        Outcome::Pass | Outcome::Absent => false,
-    });
-    let mut told: Vec<String> = bad
-        .map(|check| match check.outcome {
-            Outcome::Skip => {
-                format!("{} was skipped, which the row does not allow ({})", check.id, check.reason)
-            }
-            _ => format!("{} ({})", check.id, check.reason),
-        })
-        .collect();
-    let passed =
-        |id: &String| report.checks.iter().any(|check| check.id == *id && check.outcome == Outcome::Pass);
-    told.extend(rules.required.iter().filter(|id| !passed(id)).map(|id| format!("{id} is required")));
+    let mut told = rules.faults(&report.checks);
     let more = told.len().saturating_sub(5);
     told.truncate(5);
     match (told.is_empty(), more) {

@@ -39,6 +39,10 @@ pub struct Policy {
     #[serde(default)]
     pub gate: Vec<Key>,
     #[serde(default)]
+    pub builders: Vec<Key>,
+    #[serde(default)]
+    pub modified: bool,
+    #[serde(default)]
     pub earlier: Vec<Earlier>,
 }
 
@@ -55,7 +59,7 @@ pub struct Key {
     pub until: Option<u64>,
 }
 
-/// How many approvals were asked for in the past.
+/// What was asked for in the past.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Earlier {
@@ -66,6 +70,12 @@ pub struct Earlier {
     /// Whether reports needed no signature then, although `gate` names keys now.
     #[serde(default)]
     pub unsigned: bool,
+    /// Whether wheels needed no builder's statement then, although `builders` names keys now.
+    #[serde(default)]
+    pub unstated: bool,
+    /// What `modified` was then.
+    #[serde(default)]
+    pub modified: bool,
 }
 
 impl Indexes {
@@ -151,7 +161,12 @@ impl Policy {
             "`earlier`: approvals = 0: an index always needed at least one"
         );
         // A key stands for one holder in one place: else one signature could count for two.
-        for (role, keys) in [("owners", &self.owners), ("writers", &self.writers), ("gate", &self.gate)] {
+        for (role, keys) in [
+            ("owners", &self.owners),
+            ("writers", &self.writers),
+            ("gate", &self.gate),
+            ("builders", &self.builders),
+        ] {
             let mut seen = BTreeMap::new();
             for key in keys {
                 ensure!(!key.name.trim().is_empty(), "`{role}`: a key has no name");
@@ -163,10 +178,18 @@ impl Policy {
                 }
             }
         }
-        let gate = |key: &&Key| self.gate.iter().any(|gate| gate.key == key.key);
-        if let Some(key) = self.owners.iter().chain(&self.writers).find(gate) {
+        let machines = || self.gate.iter().chain(&self.builders);
+        let machine = |key: &&Key| machines().any(|machine| machine.key == key.key);
+        if let Some(key) = self.owners.iter().chain(&self.writers).find(machine) {
             bail!(
-                "the key of `{}` is also a gate key: what a machine signs must not count as a person's word",
+                "the key of `{}` is also a gate's or a builder's key: what a machine signs must not count as a person's \
+                 word",
+                key.name
+            );
+        }
+        if let Some(key) = self.builders.iter().find(|key| self.gate.iter().any(|gate| gate.key == key.key)) {
+            bail!(
+                "builder `{}` has the key of a gate: who builds a wheel must not vouch for its gate",
                 key.name
             );
         }
@@ -181,6 +204,16 @@ impl Policy {
     /// Whether the reports of entry `number` must be signed by a gate.
     pub fn signed_reports_at(&self, number: u64) -> bool {
         !self.gate.is_empty() && self.earlier_at(number).is_none_or(|rule| !rule.unsigned)
+    }
+
+    /// Whether the wheel of entry `number` needs the statement of a builder.
+    pub fn statements_at(&self, number: u64) -> bool {
+        !self.builders.is_empty() && self.earlier_at(number).is_none_or(|rule| !rule.unstated)
+    }
+
+    /// Whether the wheel of entry `number` may be built from sources that are no commit's.
+    pub fn modified_at(&self, number: u64) -> bool {
+        self.earlier_at(number).map_or(self.modified, |rule| rule.modified)
     }
 
     fn earlier_at(&self, number: u64) -> Option<&Earlier> {
@@ -219,6 +252,11 @@ impl Policy {
     /// The keys that may sign reports for entry `number`.
     pub fn gates_at(&self, number: u64) -> Vec<PublicKey> {
         held_at(&self.gate, number).collect()
+    }
+
+    /// The keys that may sign statements for entry `number`.
+    pub fn builders_at(&self, number: u64) -> Vec<PublicKey> {
+        held_at(&self.builders, number).collect()
     }
 
     /// Refuses a key that may not sign entry `number`.

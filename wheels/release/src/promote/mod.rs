@@ -15,6 +15,7 @@ mod settle;
 mod take_back;
 mod verify;
 
+use wheelhouse::component::Components;
 use wheelhouse::row::Rows;
 
 use crate::store::Store;
@@ -38,6 +39,8 @@ pub struct Site<'a> {
     pub indexes: &'a Indexes,
     /// The rows.
     pub rows: &'a Rows,
+    /// The components that rows are made of.
+    pub components: &'a Components,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
+use wheelhouse::digest::sha256;
 
 use super::approve::{evidence, file_of};
 use super::case::{ApprovalFile, Case, ReportFile};
@@ -12,7 +12,7 @@ use super::indexes::{Indexes, Policy};
 use super::settle::{evidence_path, rendered};
 use crate::index::Wheel;
 use crate::log::{Action, Draft, Entry, Evidence, EvidenceKind, Head, Log, Promotion, entry_path, moment};
-use crate::store::{Store, hex};
+use crate::store::Store;
 
 /// What was found to be right.
 #[derive(Clone, Debug)]
@@ -149,6 +149,8 @@ fn check_promotion(
         approvals: promotion.approvals,
     };
     let files = Files::read(store, index, &draft.evidence, known)?;
+    let statement = files.provenance.as_ref();
+    case.statement(statement.map(|(_, bytes)| bytes), wheel.bytes())?;
     let reports = case.reports(&files.reports)?;
     let approvals = case.approvals(&reports, &files.approvals)?;
     let findings = |recorded: &[_], found: Vec<_>| recorded == found.as_slice();
@@ -163,9 +165,9 @@ fn check_promotion(
     );
     let mut expected: Vec<Evidence> =
         evidence(&reports, &approvals).into_iter().map(|(item, _)| item).collect();
-    expected.extend(files.provenance.clone());
+    expected.extend(statement.map(|(item, _)| item.clone()));
     ensure!(draft.evidence == expected, "evidence: is not listed as its files say");
-    let named = files.provenance.as_ref().map(|item| &item.name);
+    let named = statement.map(|(item, _)| &item.name);
     ensure!(
         named == listed.provenance.as_ref(),
         "evidence: the statement is not the one that the wheel names"
@@ -178,7 +180,7 @@ fn check_promotion(
 struct Files {
     reports: Vec<ReportFile>,
     approvals: Vec<ApprovalFile>,
-    provenance: Option<Evidence>,
+    provenance: Option<(Evidence, Bytes)>,
 }
 
 impl Files {
@@ -190,13 +192,13 @@ impl Files {
                 _ => evidence_path(index, &item.sha256),
             };
             let json = read(store, &path, known)?;
-            let sha256 = hex(&Sha256::digest(&json));
+            let sha256 = sha256(&json);
             ensure!(sha256 == item.sha256, "{path}: sha256 is {sha256}, not {}: it was changed", item.sha256);
             match item.kind {
                 EvidenceKind::Report => files.reports.push(ReportFile { name: path, json, signature: None }),
                 EvidenceKind::ReportSignature => drop(signatures.insert(item.name.clone(), json)),
                 EvidenceKind::Approval => files.approvals.push(ApprovalFile { name: path, json }),
-                EvidenceKind::Provenance => files.provenance = Some(item.clone()),
+                EvidenceKind::Provenance => files.provenance = Some((item.clone(), json)),
             }
         }
         let reports = evidence.iter().filter(|item| item.kind == EvidenceKind::Report);

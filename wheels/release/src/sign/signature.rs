@@ -1,7 +1,7 @@
 //! A signature in a file of its own, beside what it signs.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use wheelhouse::digest::sha256;
 
 use super::{PrivateKey, PublicKey, SignError, base64};
 
@@ -70,10 +70,6 @@ impl Signature {
         self.key.verify(payload_type, payload, &self.signature)?;
         Ok(self.key)
     }
-}
-
-fn sha256(payload: &[u8]) -> String {
-    Sha256::digest(payload).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -296,8 +296,3 @@ fn access(
 ) -> Error {
     Error::Access { action, path: path.to_owned(), source: source.into() }
 }
-
-/// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}

@@ -8,10 +8,10 @@ import os
 import sys
 import threading
 
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.moto_server.werkzeug_app import create_backend_app
 from werkzeug.serving import make_server
 
-server = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app, "s3"), threaded=False)
+server = make_server("127.0.0.1", 0, create_backend_app("s3"), threaded=False)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 client = http.client.HTTPConnection("127.0.0.1", server.port)
 client.request("PUT", "/wheels")

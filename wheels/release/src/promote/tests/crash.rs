@@ -1,11 +1,10 @@
 //! Commands that end after each single write.
 
-use sha2::{Digest, Sha256};
+use wheelhouse::digest::sha256;
 
 use super::*;
 use crate::log::Log;
 use crate::store::fault::{At, Fault};
-use crate::store::hex;
 
 /// What an installer sees: the links of the project's page, each of which must lead to the file with its digest.
 fn seen(project: &Project) -> Vec<String> {
@@ -16,7 +15,7 @@ fn seen(project: &Project) -> Vec<String> {
         let target = anchor.split("href=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
         let (path, digest) = target.split_once("#sha256=").unwrap();
         let bytes = project.get(&format!("cpu/{}", path.trim_start_matches("../../")));
-        assert_eq!(hex(&Sha256::digest(&bytes)), digest, "{anchor}");
+        assert_eq!(sha256(&bytes), digest, "{anchor}");
     }
     anchors
 }

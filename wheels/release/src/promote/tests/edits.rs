@@ -51,7 +51,7 @@ fn a_log_that_was_reordered() {
 
 #[test]
 fn a_log_that_was_edited() {
-    finds(&[SECOND, "signature"], |project, _| edit(project, SECOND, "cuda.run", "cuda.ran"));
+    finds(&[SECOND, "signature"], |project, _| edit(project, SECOND, "cuda.python", "cuda.perl"));
     finds(&[THIRD, "signature"], |project, _| edit(project, THIRD, "\"old\"", "\"new\""));
     finds(&[FIRST, "edited"], |project, _| edit(project, FIRST, "\"number\": 1", "\"number\":  1"));
     finds(&[FIRST, "edited"], |project, _| edit(project, FIRST, "\"number\"", "\"more\": 0,\n  \"number\""));
@@ -112,6 +112,10 @@ fn files_that_were_changed() {
     });
     finds(&[".metadata", "not the metadata"], |project, filename| {
         project.store.put(&format!("cpu/{filename}.metadata"), "Name: x\n").unwrap();
+    });
+    finds(&[".intoto.json", "it was changed"], |project, filename| {
+        let other = stated(filename, &wheel_bytes("1.5.0", "evil"), "cpu", false, &builder());
+        project.store.put(&format!("cpu/{}", statement::signed_file_name(filename)), other).unwrap();
     });
     let page = "cpu/simple/executorch-runtime/index.html";
     finds(&[page, "edited", "wheelhouse recover"], |project, _| edit(project, page, "sha256=", "sha256=0"));

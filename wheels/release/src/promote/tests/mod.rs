@@ -7,20 +7,25 @@ mod policy;
 mod refusals;
 mod taking_back;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use executorch_gate_report::{Check, Machine, Outcome, Report, SCHEMA, Verdict, Wheel};
+use executorch_gate_report::{CHECKS, Check, Machine, Outcome, Report, SCHEMA, Verdict, Wheel};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use wheelhouse::archive;
+use wheelhouse::archive::{self, Entry as File};
+use wheelhouse::component::{self, Components};
+use wheelhouse::provenance::inventory::Inventory;
+use wheelhouse::provenance::{sbom, statement};
 use wheelhouse::row::{self, Rows};
+use wheelhouse::{metadata, record};
 
 use super::*;
 use crate::index::{self, Index};
 use crate::log::{Entry, moment};
-use crate::sign::{PrivateKey, Signature};
+use crate::sign::{Envelope, PrivateKey, Signature};
 
 pub(super) const IMAGES: [&str; 2] = ["old", "new"];
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -31,6 +36,7 @@ pub(super) struct Project {
     pub store: Store,
     pub indexes: Indexes,
     pub rows: Rows,
+    pub components: Components,
 }
 
 /// The private key of a number.
@@ -50,6 +56,10 @@ pub(super) fn gate() -> PrivateKey {
     key(20)
 }
 
+pub(super) fn builder() -> PrivateKey {
+    key(30)
+}
+
 pub(super) fn indexes_toml() -> String {
     let listed = |role: &str, name: &str, key: &PrivateKey| {
         format!("[[index.cpu.{role}]]\nname = \"{name}\"\nkey = \"{}\"\n", key.public())
@@ -59,7 +69,8 @@ pub(super) fn indexes_toml() -> String {
     for (number, name) in [(1, "ann"), (2, "bob"), (3, "cam")] {
         text += &listed("owners", name, &owner(number));
     }
-    text + &listed("writers", "train", &writer()) + &listed("gate", "lab", &gate())
+    text += &listed("writers", "train", &writer());
+    text + &listed("gate", "lab", &gate()) + &listed("builders", "forge", &builder())
 }
 
 /// The time that most tests happen at.
@@ -78,6 +89,7 @@ impl Project {
             objects,
             indexes: Indexes::parse(&indexes_toml()).unwrap(),
             rows: rows(),
+            components: components(),
         }
     }
 
@@ -86,7 +98,7 @@ impl Project {
     }
 
     pub(super) fn on<'a>(&'a self, store: &'a Store) -> Site<'a> {
-        Site { store, indexes: &self.indexes, rows: &self.rows }
+        Site { store, indexes: &self.indexes, rows: &self.rows, components: &self.components }
     }
 
     /// Puts a wheel of that version into staging; gives its file name.
@@ -95,13 +107,29 @@ impl Project {
     }
 
     pub(super) fn stage_as(&self, version: &str, row: &str, content: &str) -> String {
+        self.stage_bytes(version, row, wheel_bytes(version, content))
+    }
+
+    /// The same with a wheel of any content, and with its builder's statement.
+    pub(super) fn stage_bytes(&self, version: &str, row: &str, bytes: Vec<u8>) -> String {
         let filename = format!("executorch_runtime-{version}-{}.whl", self.rows["cpu"].tag());
-        let wheel = index::Wheel::read(&filename, wheel_bytes(version, content)).unwrap();
+        let (beside, text) =
+            (statement::signed_file_name(&filename), stated(&filename, &bytes, row, false, &builder()));
+        let wheel = index::Wheel::read(&filename, bytes).unwrap();
         let staging = Index::new(&self.store, "staging").unwrap();
-        staging.put_files(&wheel, None).unwrap();
-        let entry = wheel.entry(row, "2026-02-28T00:00:00Z", vec![]);
+        staging.put_files(&wheel, Some((&beside, text.as_bytes()))).unwrap();
+        let mut entry = wheel.entry(row, "2026-02-28T00:00:00Z", vec![]);
+        entry.provenance = Some(beside);
         staging.change(|catalogue| catalogue.insert(entry.clone())).unwrap();
         filename
+    }
+
+    /// Takes all that is known of a wheel out of staging, so that another may have its name.
+    pub(super) fn unstage(&self, filename: &str) {
+        let statement = statement::signed_file_name(filename);
+        for name in ["entries.json", filename, &format!("{filename}.metadata"), &statement] {
+            self.store.delete(&format!("staging/{name}")).unwrap();
+        }
     }
 
     /// What the gate says of a wheel in staging on an image.
@@ -116,10 +144,14 @@ impl Project {
             machine: Machine::default(),
             started: "2026-03-01T10:00:00Z".to_owned(),
             seconds: 1.5,
-            checks: vec![
-                check("elf.closure", Outcome::Pass, ""),
-                check("cuda.run", Outcome::Absent, "not built yet"),
-            ],
+            // The row ships no parts.
+            checks: CHECKS
+                .iter()
+                .map(|known| match known.parts {
+                    [] => check(known.id, Outcome::Pass, ""),
+                    _ => check(known.id, Outcome::Absent, "not built yet"),
+                })
+                .collect(),
             verdict: Verdict::Pass,
         }
     }
@@ -173,28 +205,54 @@ pub(super) fn open(objects: &Arc<dyn ObjectStore>) -> Store {
     Store::new(Arc::clone(objects), None, "memory").unwrap()
 }
 
-/// The project's own rows, with images that these tests know.
+pub(super) fn components() -> Components {
+    component::parse(include_str!("../../../../components.toml")).unwrap()
+}
+
+/// The project's own row, with images that these tests know, and without libraries, which no compiler has to make then.
 pub(super) fn rows() -> Rows {
-    let components = wheelhouse::component::parse(include_str!("../../../../components.toml")).unwrap();
-    let mut rows = row::parse(include_str!("../../../../rows.toml"), &components).unwrap();
+    let mut rows = row::parse(include_str!("../../../../rows.toml"), &components()).unwrap();
     rows.retain(|name, _| name == "cpu");
     let cpu = rows.get_mut("cpu").unwrap();
     cpu.gate_images = IMAGES.map(str::to_owned).to_vec();
+    cpu.components.clear();
     cpu.allowed_skips.clear();
     cpu.allowed_skips.insert("old".to_owned(), vec!["python.*".to_owned()]);
     rows
 }
 
 fn wheel_bytes(version: &str, content: &str) -> Vec<u8> {
-    let metadata = format!(
+    let info = format!("executorch_runtime-{version}.dist-info");
+    let headers = format!(
         "Metadata-Version: 2.4\nName: executorch-runtime\nVersion: {version}\nRequires-Python: >=3.10\n"
     );
-    let file = |path: String, text: &str| archive::Entry { path, data: text.into(), executable: false };
-    archive::write(&[
-        file("executorch_runtime/__init__.py".into(), content),
-        file(format!("executorch_runtime-{version}.dist-info/METADATA"), &metadata),
-    ])
-    .unwrap()
+    let subject = sbom::Subject { name: "executorch-runtime", version, license: "MIT", glibc: "2.28" };
+    let nothing = Inventory { items: BTreeMap::new(), linked: BTreeMap::new(), texts: BTreeMap::new() };
+    let mut files: Vec<File> = [
+        ("executorch_runtime/__init__.py".to_owned(), content.to_owned()),
+        (format!("{info}/METADATA"), headers),
+        (format!("{info}/WHEEL"), metadata::wheel("test", &rows()["cpu"].tag())),
+        (format!("{info}/sboms/{}", sbom::FILE), sbom::render(&subject, &nothing, &[]).unwrap()),
+    ]
+    .map(|(path, text)| File { path, data: text.into_bytes(), executable: false })
+    .into();
+    let path = format!("{info}/RECORD");
+    let record = record::render(files.iter().map(|file| (&file.path[..], &file.data[..])), &path);
+    files.push(File { path, data: record.into_bytes(), executable: false });
+    archive::write(&files).unwrap()
+}
+
+/// The statement of what a wheel was built from, signed with `key`.
+pub(super) fn stated(filename: &str, bytes: &[u8], row: &str, modified: bool, key: &PrivateKey) -> String {
+    let origin = statement::Origin {
+        row: row.to_owned(),
+        revision: Some("0123456789abcdef0123456789abcdef01234567".to_owned()),
+        modified,
+        builder: "https://example.org/forge".to_owned(),
+        tools: BTreeMap::new(),
+    };
+    let text = statement::make(filename, bytes, &origin).unwrap();
+    Envelope::new(key, statement::PAYLOAD_TYPE, text.into_bytes()).to_json()
 }
 
 pub(super) fn check(id: &str, outcome: Outcome, reason: &str) -> Check {
@@ -207,6 +265,12 @@ pub(super) fn check(id: &str, outcome: Outcome, reason: &str) -> Check {
         evidence: vec!["seen".to_owned()],
         seconds: 0.1,
     }
+}
+
+/// Changes the outcome of the check `id`.
+pub(super) fn change(report: &mut Report, id: &str, outcome: Outcome, reason: &str) {
+    let found = report.checks.iter_mut().find(|check| check.id == id).unwrap();
+    *found = check(id, outcome, reason);
 }
 
 /// The report's file with the gate's signature.

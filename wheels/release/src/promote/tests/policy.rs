@@ -43,7 +43,9 @@ fn mistakes_are_named() {
         ("approvals = 2", "approvals = 2\nurl = \"cpu\"", "url"),
         ("name = \"bob\"", "name = \" \"", "has no name"),
         (&owner(2).public().to_string(), &one, "`ann` and `bob` have the same key"),
-        (&gate().public().to_string(), &one, "also a gate key"),
+        (&gate().public().to_string(), &one, "also a gate's or a builder's key"),
+        (&builder().public().to_string(), &one, "also a gate's or a builder's key"),
+        (&builder().public().to_string(), &gate().public().to_string(), "must not vouch for its gate"),
         (&one, "ed25519:AAAA", "not a public key"),
     ] {
         assert!(good.contains(from), "{from}");
@@ -81,6 +83,8 @@ fn a_retired_key_verifies_what_it_signed_and_signs_no_more() {
     refused(project.verify(), &["cpu/log/00000001.json", "not signed by an owner"]);
     project.indexes = retire("lab", 0);
     refused(project.verify(), &["cpu/log/00000001.json", "not signed by a gate"]);
+    project.indexes = retire("forge", 0);
+    refused(project.verify(), &["cpu/log/00000001.json", "not signed by a builder"]);
     project.indexes = retire("bob", 1);
     project.verify().unwrap();
     let next = project.stage("1.5.1");
@@ -119,4 +123,24 @@ fn an_index_with_too_few_owners_is_closed() {
     let filename = project.stage("1.5.0");
     let result = project.promote(&filename, &project.reports(&filename), &[]);
     refused(result, &["closed", "2 approvals and has 1 owners", "wheelhouse keygen"]);
+}
+
+#[test]
+fn naming_builders_for_the_first_time_needs_the_earlier_rule() {
+    let mut project = Project::new();
+    let text = indexes_toml();
+    let without = &text[..text.find("[[index.cpu.builders]]").unwrap()];
+    project.indexes = Indexes::parse(without).unwrap();
+    let filename = project.stage("1.5.0");
+    let statement = format!("staging/{}", statement::signed_file_name(&filename));
+    project.store.put(&statement, "anything").unwrap();
+    project.promote(&filename, &project.reports(&filename), &project.approvals(&filename)).unwrap();
+    project.verify().unwrap();
+    project.indexes = Indexes::parse(&text).unwrap();
+    refused(project.verify(), &["cpu/log/00000001.json", "DSSE envelope"]);
+    let earlier = "approvals = 2\nearlier = [{ until = 1, approvals = 2, unstated = true }]";
+    project.indexes = Indexes::parse(&text.replace("approvals = 2", earlier)).unwrap();
+    project.verify().unwrap();
+    project.release("1.5.1");
+    project.verify().unwrap();
 }

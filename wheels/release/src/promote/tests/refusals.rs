@@ -28,7 +28,7 @@ fn a_good_case_is_promoted_and_verified() {
     for word in [
         "\"number\": 1",
         "\"action\": \"promote\"",
-        "cuda.run",
+        "cuda.python",
         "not built yet",
         "\"approval\"",
         "ann",
@@ -51,7 +51,7 @@ fn missing_reports() {
 fn reports_that_did_not_pass() {
     refuses(&["did not pass", "elf.closure (libfoo)"], |project, filename, reports, _| {
         let mut report = project.report(filename, "new");
-        report.checks[0] = check("elf.closure", Outcome::Fail, "libfoo");
+        change(&mut report, "elf.closure", Outcome::Fail, "libfoo");
         report.verdict = Verdict::Fail;
         reports[1] = signed(&report);
     });
@@ -72,14 +72,15 @@ fn a_skip_that_the_row_allows_is_shown_in_the_record() {
     let filename = project.stage("1.5.0");
     let with_skip = |image: &str| {
         let mut report = project.report(&filename, image);
-        report.checks.push(check("python.import", Outcome::Skip, "Python is too old"));
+        change(&mut report, "python.import", Outcome::Skip, "Python is too old");
         signed(&report)
     };
+    let absent = CHECKS.iter().filter(|known| !known.parts.is_empty()).count();
     let reports = [with_skip("old"), signed(&project.report(&filename, "new"))];
     let approvals = [1, 2].map(|number| {
         let (json, judged) =
             approve(&project.site(), "cpu", &filename, &reports, &owner(number), now(), WEEK).unwrap();
-        assert_eq!((judged.skipped.len(), judged.absent.len()), (1, 2));
+        assert_eq!((judged.skipped.len(), judged.absent.len()), (1, 2 * absent));
         ApprovalFile { name: number.to_string(), json: json.into() }
     });
     project.promote(&filename, &reports, &approvals).unwrap();
@@ -89,7 +90,7 @@ fn a_skip_that_the_row_allows_is_shown_in_the_record() {
     // On another image it is not allowed: a report that passes with it is forged.
     let other = project.stage("1.5.1");
     let mut report = project.report(&other, "new");
-    report.checks.push(check("python.import", Outcome::Skip, "Python is too old"));
+    change(&mut report, "python.import", Outcome::Skip, "Python is too old");
     refused(project.promote(&other, &[signed(&report)], &[]), &["forged", "verdict"]);
 }
 
@@ -97,7 +98,7 @@ fn a_skip_that_the_row_allows_is_shown_in_the_record() {
 fn forged_reports() {
     refuses(&["forged", "verdict"], |project, filename, reports, _| {
         let mut report = project.report(filename, "new");
-        report.checks[0] = check("elf.closure", Outcome::Fail, "libfoo");
+        change(&mut report, "elf.closure", Outcome::Fail, "libfoo");
         reports[1] = signed(&report);
     });
     refuses(&["not signed", "REPORT.sig"], |_, _, reports, _| reports[0].signature = None);
@@ -115,6 +116,126 @@ fn forged_reports() {
             .replace("\"seconds\": 1.5", "\"seconds\": 2.5");
         reports[0].json = edited.into();
     });
+}
+
+#[test]
+fn reports_from_which_checks_were_left_out() {
+    // All but one that passed.
+    let only = |project: &Project, filename: &str, verdict| {
+        let mut report = project.report(filename, "new");
+        report.checks.retain(|check| check.id == "elf.closure");
+        report.verdict = verdict;
+        signed(&report)
+    };
+    refuses(&["forged", "verdict"], |project, filename, reports, _| {
+        reports[1] = only(project, filename, Verdict::Pass);
+    });
+    refuses(
+        &["did not pass", "install.machine was left out of the report", "more"],
+        |project, filename, reports, _| reports[1] = only(project, filename, Verdict::Fail),
+    );
+    refuses(&["did not pass", "process.late_delegate was left out"], |project, filename, reports, _| {
+        let mut report = project.report(filename, "new");
+        report.checks.retain(|check| check.id != "process.late_delegate");
+        report.verdict = Verdict::Fail;
+        reports[1] = signed(&report);
+    });
+    // What every wheel has cannot be absent.
+    refuses(&["did not pass", "elf.owners is absent"], |project, filename, reports, _| {
+        let mut report = project.report(filename, "new");
+        change(&mut report, "elf.owners", Outcome::Absent, "not built yet");
+        report.verdict = Verdict::Fail;
+        reports[1] = signed(&report);
+    });
+    // Nor can what its row ships.
+    let mut project = Project::new();
+    let filename = project.stage("1.5.0");
+    let reports = project.reports(&filename);
+    project.rows.get_mut("cpu").unwrap().components = vec!["etdump".into()];
+    refused(project.promote(&filename, &reports, &[]), &["forged", "verdict"]);
+}
+
+/// Replaces the statement of a wheel in staging.
+fn state(project: &Project, filename: &str, text: String) {
+    project.store.put(&format!("staging/{}", statement::signed_file_name(filename)), text).unwrap();
+}
+
+#[test]
+fn missing_and_forged_statements() {
+    let without = |project: &Project| {
+        let staging = Index::new(&project.store, "staging").unwrap();
+        let take = |catalogue: &mut index::Catalogue| {
+            catalogue.entries[0].provenance = None;
+            Ok(())
+        };
+        staging.change(take).unwrap();
+    };
+    refuses(&["no statement", "wheelhouse provenance sign", "--provenance"], |project, _, _, _| {
+        without(project)
+    });
+    // Nobody else's word counts, nor a statement on something else.
+    let bytes = wheel_bytes("1.5.0", "content");
+    let other = wheel_bytes("1.5.0", "other content");
+    for key in [owner(1), writer(), gate(), key(99)] {
+        refuses(&["not signed by a builder"], |project, filename, _, _| {
+            state(project, filename, stated(filename, &bytes, "cpu", false, &key));
+        });
+    }
+    refuses(&["sha256", "expected"], |project, filename, _, _| {
+        state(project, filename, stated(filename, &other, "cpu", false, &builder()));
+    });
+    refuses(&["row is `gpu`, expected `cpu`"], |project, filename, _, _| {
+        state(project, filename, stated(filename, &bytes, "gpu", false, &builder()));
+    });
+    refuses(&["name is `other.whl`"], |project, filename, _, _| {
+        state(project, filename, stated("other.whl", &bytes, "cpu", false, &builder()));
+    });
+    refuses(&["not built from a commit alone"], |project, filename, _, _| {
+        state(project, filename, stated(filename, &bytes, "cpu", true, &builder()));
+    });
+    refuses(&["DSSE envelope"], |project, filename, _, _| state(project, filename, "{}".to_owned()));
+    // The signature of another statement.
+    refuses(&["not signed by a builder", "does not verify"], |project, filename, _, _| {
+        let [good, bad] = [(&bytes, false), (&bytes, true)].map(|(bytes, modified)| {
+            let text = stated(filename, bytes, "cpu", modified, &builder());
+            serde_json::from_str::<serde_json::Value>(&text).unwrap()
+        });
+        let mut forged = good.clone();
+        forged["payload"] = bad["payload"].clone();
+        state(project, filename, forged.to_string());
+    });
+    // Owners do not approve what could not be promoted.
+    let project = Project::new();
+    let filename = project.stage("1.5.0");
+    without(&project);
+    refused(approve_with(&project, &filename, &project.reports(&filename)), &["no statement"]);
+}
+
+#[test]
+fn changed_sources_are_taken_where_the_index_says_so() {
+    let mut project = Project::new();
+    project.indexes.index.get_mut("cpu").unwrap().modified = true;
+    let filename = project.stage("1.5.0");
+    let bytes = wheel_bytes("1.5.0", "content");
+    state(&project, &filename, stated(&filename, &bytes, "cpu", true, &builder()));
+    project.promote(&filename, &project.reports(&filename), &project.approvals(&filename)).unwrap();
+    project.verify().unwrap();
+    project.indexes.index.get_mut("cpu").unwrap().modified = false;
+    refused(project.verify(), &["cpu/log/00000001.json", "not built from a commit alone"]);
+}
+
+#[test]
+fn a_wheel_that_fails_its_audit() {
+    let project = Project::new();
+    let mut files = archive::read(&wheel_bytes("1.5.0", "content")).unwrap();
+    let path = "executorch_runtime/more.py".to_owned();
+    files.push(File { path, data: b"import os".to_vec(), executable: false });
+    let filename = project.stage_bytes("1.5.0", "cpu", archive::write(&files).unwrap());
+    let reports = project.reports(&filename);
+    let words = ["fails the audit", "wheel.record", "more.py", "wheelhouse audit"];
+    refused(approve_with(&project, &filename, &reports), &words);
+    refused(project.promote(&filename, &reports, &[]), &words);
+    assert_eq!(project.store.list("cpu").unwrap(), []);
 }
 
 #[test]
@@ -143,9 +264,7 @@ fn reports_of_something_else() {
 fn a_wheel_that_was_changed_after_the_gate() {
     // Somebody replaces file and list in staging by another build of the same name.
     let change = |project: &Project, filename: &str| {
-        project.store.delete(&format!("staging/{filename}")).unwrap();
-        project.store.delete(&format!("staging/{filename}.metadata")).unwrap();
-        project.store.delete("staging/entries.json").unwrap();
+        project.unstage(filename);
         project.stage_as("1.5.0", "cpu", "other content");
     };
     refuses(&["changed after the gate"], |project, filename, _, _| change(project, filename));
@@ -255,6 +374,14 @@ fn wheels_that_are_not_for_the_index() {
     // A label that the row does not have, whatever staging says.
     let labelled = project.stage("1.5.0+cu126");
     refused(project.promote(&labelled, &project.reports(&labelled), &[]), &["version label"]);
+    // A wheel of another project than the row's.
+    let mut other = Project::new();
+    other.rows.get_mut("cpu").unwrap().project = "another-runtime".into();
+    let filename = other.stage("1.5.0");
+    refused(
+        other.promote(&filename, &other.reports(&filename), &[]),
+        &["row `cpu`", "of another-runtime", "a wheel of executorch-runtime"],
+    );
     let mut unpublished = Project::new();
     unpublished.rows.get_mut("cpu").unwrap().publish = false;
     let filename = unpublished.stage("1.5.0");
@@ -265,8 +392,7 @@ fn wheels_that_are_not_for_the_index() {
 fn a_name_stands_for_one_wheel() {
     let project = Project::new();
     let filename = project.release("1.5.0");
-    project.store.delete("staging/entries.json").unwrap();
-    project.store.delete(&format!("staging/{filename}")).unwrap();
+    project.unstage(&filename);
     project.stage_as("1.5.0", "cpu", "another build");
     let reports = project.reports(&filename);
     refused(project.promote(&filename, &reports, &[]), &["stands for one wheel", "new version"]);
