@@ -20,9 +20,7 @@ impl Rules {
     /// what it ships.
     pub fn of(components: &[String], skips: Vec<String>) -> Self {
         let ships = |part: &&str| components.iter().any(|component| component == part);
-        let absent = CHECKS
-            .iter()
-            .filter(|check| !check.parts.is_empty() && !check.parts.iter().any(|part| ships(&part)));
+        let absent = CHECKS.iter().filter(|check| !check.parts.is_empty() && !check.parts.iter().any(ships));
         Self {
             skips,
             absent: absent.map(|check| check.id.to_owned()).collect(),

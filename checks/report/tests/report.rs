@@ -87,7 +87,7 @@ fn what_is_required_must_be_there() {
     assert_eq!(required.verdict(&[other.clone(), check("a.b", Outcome::Pass)]), Verdict::Pass);
     assert_eq!(required.verdict(&[other.clone(), check("a.b", Outcome::Skip)]), Verdict::Pass);
     assert_eq!(required.verdict(&[other.clone(), check("a.b", Outcome::Absent)]), Verdict::Fail);
-    assert_eq!(required.verdict(&[other.clone()]), Verdict::Fail);
+    assert_eq!(required.verdict(std::slice::from_ref(&other)), Verdict::Fail);
     assert_eq!(required.faults(&[other]), ["a.b was left out of the report"]);
 }
 

@@ -1,5 +1,7 @@
 //! Buckets of a real server for tests, whose requests go over the wire.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 #[path = "../../tests/support/bucket.rs"]
 mod server;
 

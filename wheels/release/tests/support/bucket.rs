@@ -1,5 +1,7 @@
 //! An S3 server on this machine, from PyPI.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
