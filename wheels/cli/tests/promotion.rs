@@ -213,17 +213,19 @@ fn the_example_of_the_document() {
     );
 }
 
-/// The same in a bucket, whose server the programs find as S3 clients do.
+/// The same in a bucket, whose server the programs find and trust as S3 clients do.
 #[cfg(feature = "s3")]
 #[test]
 fn the_example_of_the_document_in_a_bucket() {
     let folder = workplace(&["1.5.0", "1.5.1"]);
+    let certificate = folder.path().join("certificate.pem");
+    let server = bucket::Server::start(Some(&certificate));
     let store = format!("s3://{}/of/the/document", bucket::BUCKET);
     let script = example().replace("--store site", &format!("--store {store}"));
     assert!(script.contains(&store));
     let output = bash(folder.path(), &script)
-        .env("AWS_ENDPOINT", bucket::endpoint())
-        .env("AWS_ALLOW_HTTP", "true")
+        .env("AWS_ENDPOINT", &server.endpoint)
+        .env("SSL_CERT_FILE", &certificate)
         .env("AWS_REGION", bucket::REGION)
         .env("AWS_ACCESS_KEY_ID", bucket::ACCESS)
         .env("AWS_SECRET_ACCESS_KEY", bucket::ACCESS)

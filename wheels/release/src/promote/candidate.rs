@@ -5,6 +5,7 @@ use bytes::Bytes;
 use executorch_gate_report::Rules;
 use wheelhouse::audit;
 use wheelhouse::component::Components;
+use wheelhouse::provenance::statement;
 use wheelhouse::row::{self, Row};
 
 use super::Site;
@@ -49,6 +50,15 @@ impl Candidate {
         check_content(&wheel, row, site.components).with_context(|| path.clone())?;
         let provenance = listed.provenance.map(|filename| -> Result<Statement> {
             let path = format!("{staging}/{filename}");
+            // Any other name could be one that another file has a right to.
+            let names =
+                [statement::signed_file_name, statement::file_name].map(|name| name(wheel.filename()));
+            ensure!(
+                names.contains(&filename),
+                "{path}: the statement of {} is called {}: add it to staging under that name",
+                wheel.filename(),
+                names.join(" or, unsigned, ")
+            );
             let object = site.store.get(&path)?;
             let object = object.with_context(|| format!("{path}: staging lists it, but it is not there"))?;
             Ok(Statement { filename, bytes: object.bytes })

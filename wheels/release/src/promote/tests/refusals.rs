@@ -204,6 +204,15 @@ fn missing_and_forged_statements() {
         forged["payload"] = bad["payload"].clone();
         state(project, filename, forged.to_string());
     });
+    // A name that another wheel has a right to.
+    refuses(&["some-2.0-py3-none-any.whl", "is called"], |project, _, _, _| {
+        let staging = Index::new(&project.store, "staging").unwrap();
+        let rename = |catalogue: &mut index::Catalogue| {
+            catalogue.entries[0].provenance = Some("some-2.0-py3-none-any.whl".into());
+            Ok(())
+        };
+        staging.change(rename).unwrap();
+    });
     // Owners do not approve what could not be promoted.
     let project = Project::new();
     let filename = project.stage("1.5.0");
