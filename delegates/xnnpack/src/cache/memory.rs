@@ -1,7 +1,7 @@
 //! Where packed weights lie.
 
 use super::disk::Mapped;
-use crate::pages::{HUGE, Pages};
+use crate::pages::Pages;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,9 +13,16 @@ pub const ALIGNMENT: usize = 64;
 pub const SLACK: usize = 128;
 
 /// Most memory that weights have in common. Whoever keeps small weights alive keeps as much at most.
-const PIECE: usize = 2 * HUGE;
+const PIECE: usize = 4 << 20;
 
-/// Gives room to pack into, in pieces that small weights share: so they lie in few and large pages.
+/// Room of as many bytes has its pages taken from the system at once: with less, the call is not worth it, and what is
+/// larger may be filled by several threads.
+const POPULATED: Range<usize> = (16 << 10)..PIECE;
+
+/// From this many bytes on, packed weights may be brought together in huge pages.
+const HUGE: usize = 2 << 20;
+
+/// Gives room to pack into, in pieces that small weights share: so they lie in few pages.
 #[derive(Debug)]
 pub struct Supply {
     /// The size of pieces.
@@ -34,6 +41,14 @@ impl Supply {
 
     /// Room for `len` bytes, or nothing if there is no memory.
     pub fn room(&self, len: usize) -> Option<Room> {
+        let room = self.place(len)?;
+        if POPULATED.contains(&len) {
+            room.pages.populate(room.start..room.start + len);
+        }
+        Some(room)
+    }
+
+    fn place(&self, len: usize) -> Option<Room> {
         let size = len.checked_add(SLACK)?.checked_next_multiple_of(ALIGNMENT)?;
         if size > self.size / 2 {
             return Some(Room { pages: Arc::new(Pages::new(size)?), start: 0, len });
@@ -81,6 +96,9 @@ impl Room {
 
     /// What was written to it.
     pub fn into_packed(self) -> Packed {
+        if self.len >= HUGE {
+            self.pages.keep();
+        }
         Packed(Storage::Memory(self))
     }
 }

@@ -12,6 +12,7 @@
     reason = "generated; xnnpack.h documents it"
 )]
 mod bindings;
+mod memory;
 pub mod pool;
 
 pub use bindings::*;
@@ -30,8 +31,8 @@ pub const BUILD: &str = env!("XNNPACK_BUILD");
 /// Fails, with XNNPACK's reason, on a CPU that it does not support.
 pub fn initialize() -> Result<(), String> {
     static STATUS: OnceLock<xnn_status> = OnceLock::new();
-    // SAFETY: no allocator is given, so the library uses the system's.
-    let status = *STATUS.get_or_init(|| unsafe { xnn_initialize(std::ptr::null()) });
+    // SAFETY: the library copies the allocator, whose functions keep its contract.
+    let status = *STATUS.get_or_init(|| unsafe { xnn_initialize(&memory::allocator()) });
     if status == xnn_status::xnn_status_success {
         return Ok(());
     }
