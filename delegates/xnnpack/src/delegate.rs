@@ -6,10 +6,10 @@ use crate::graph::{Constant, Graph};
 use crate::instance::{self, Instance};
 use crate::library::{self, Workspace};
 use crate::options::Settings;
-use crate::payload;
 use crate::plan::Plan;
 use crate::plan::choice::Choice;
 use crate::widen::widen;
+use crate::{payload, threads};
 use executorch_delegate::*;
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -54,7 +54,7 @@ impl Delegate for Xnnpack {
         let settings = self.settings().with(context.options())?;
         let graph = read(context, payload)?;
         let mode = settings.mode();
-        let plan = Plan::new(&graph, &Choice { mode });
+        let plan = Plan::new(&graph, &Choice { mode }, threads::count());
         // One string for all delegates of a method, and another for each other method.
         let method = context.method_name().as_ptr().addr();
         let workspace = Workspace::get(settings.sharing(), method)?;
@@ -82,7 +82,7 @@ impl Delegate for Xnnpack {
     ) -> Result<Description> {
         let settings = self.settings().with(context.options())?;
         let graph = read(context, payload)?;
-        let plan = Plan::new(&graph, &Choice { mode: settings.mode() });
+        let plan = Plan::new(&graph, &Choice { mode: settings.mode() }, 1);
         // What no output depends on is run by nobody.
         let mut executors = vec![""; graph.nodes.len()];
         for segment in &plan.segments {

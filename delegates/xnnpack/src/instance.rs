@@ -6,20 +6,12 @@ use crate::graph::{Constant, Dims, Graph, Role, ValueId};
 use crate::library::{self, Workspace};
 use crate::plan::memory::{Layout, SLACK};
 use crate::plan::{Executor, Plan};
+use crate::prepare::{self, Step};
 use crate::{arguments, own, profile, readable, shape, threads};
 use executorch_abi::error::*;
 use executorch_abi::{Error, Result};
 use executorch_delegate::{Arguments, Tracer};
 use std::sync::Arc;
-
-/// What prepares and runs a segment.
-#[derive(Debug)]
-pub enum Step {
-    /// The library.
-    Library(library::Segment),
-    /// Our own kernels.
-    Own(own::Operation),
-}
 
 /// What an instance is made with, besides its graph.
 #[derive(Debug)]
@@ -75,16 +67,9 @@ impl Instance {
             session: settings.session,
             profiling: settings.profiling,
         };
-        let mut steps = Vec::with_capacity(plan.segments.len());
-        for segment in &plan.segments {
-            steps.push(match segment.executor {
-                Executor::Library => {
-                    // SAFETY: the threads are kept beside the steps, and dropped after them.
-                    Step::Library(unsafe { library::Segment::new(&graph, segment, &context)? })
-                }
-                Executor::Own => Step::Own(own::Operation::new(&graph, segment, settings.session)?),
-            });
-        }
+        // SAFETY: the threads are kept beside the steps, and dropped after them. A workspace that instances do not share is
+        // this one's alone.
+        let steps = unsafe { prepare::steps(&graph, &plan, &context)? };
         release_constants(&mut graph);
         let count = graph.values.len();
         let mut is_read_by_library = vec![false; count];
@@ -204,14 +189,7 @@ impl Instance {
             };
         }
         let threads = self.threads.count();
-        let access = self.workspace.access();
-        let mut scratch = 0;
-        for step in &mut self.steps {
-            match step {
-                Step::Library(segment) => segment.reshape(&self.shapes, &access)?,
-                Step::Own(operation) => scratch = scratch.max(operation.reshape(&self.shapes, threads)?),
-            }
-        }
+        let scratch = prepare::reshape(&mut self.steps, &self.plan, &self.shapes, &self.workspace, threads)?;
         self.scratch.reserve(scratch)?;
         self.is_shaped = true;
         Ok(())

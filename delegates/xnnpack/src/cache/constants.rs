@@ -2,8 +2,8 @@
 
 use super::digest::{Digest, Fields};
 use super::origin::Origins;
-use super::parallel;
 use crate::graph::{Constant, Graph, Role};
+use crate::parallel;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Once, OnceLock};
@@ -53,6 +53,13 @@ impl Constants {
     /// Bytes of all constants.
     pub fn size(&self) -> usize {
         self.known.iter().map(|known| known.constant.bytes().len()).fold(0, usize::saturating_add)
+    }
+
+    /// Finds out where the constants come from, and reads them if that is not known: mostly it is so for all or for none.
+    pub fn prepare(&self) {
+        if let Some(first) = self.known.first() {
+            self.identity(first);
+        }
     }
 
     /// Adds to `fields` what stands for a constant as long as this process lives.

@@ -44,8 +44,12 @@ pub struct Fields(Vec<u8>);
 impl Fields {
     /// None yet, of what `kind` names.
     pub fn new(kind: &str) -> Self {
-        // Room for most keys, so that it need not grow step by step.
-        let mut fields = Self(Vec::with_capacity(512));
+        Self::with_capacity(kind, 256)
+    }
+
+    /// The same, with room for as many bytes, so that it need not grow step by step.
+    pub fn with_capacity(kind: &str, capacity: usize) -> Self {
+        let mut fields = Self(Vec::with_capacity(capacity));
         fields.bytes(kind.as_bytes());
         fields
     }

@@ -21,7 +21,6 @@ mod log;
 mod machine;
 mod memory;
 mod origin;
-mod parallel;
 mod provider;
 mod recipe;
 mod saving;

@@ -8,6 +8,7 @@ use crate::graph::{
 /// Names packed weights: how they are packed, and the constants that they are packed from.
 #[derive(Debug, Clone)]
 pub struct Key {
+    /// Short: what is long in it stands there by its digest, so that names can be made of it again and again.
     pub(super) recipe: Fields,
     pub(super) constants: Vec<Constant>,
 }
@@ -22,21 +23,23 @@ impl Key {
     /// sizes are left out: no weights are packed for them, and methods that differ in nothing else share their weights.
     pub fn of_node(packer: &str, graph: &Graph, node: &Node) -> Self {
         let mut key = Self::new(packer);
-        write_op(&mut key.recipe, node);
+        let mut described = Fields::with_capacity("node", 4096);
+        write_op(&mut described, node);
         for &id in node.inputs.iter().chain(&node.outputs) {
             let value = graph.value(id);
             match &value.role {
                 Role::Constant(constant) => {
-                    key.recipe.number(1);
-                    write_value(&mut key.recipe, value);
+                    described.number(1);
+                    write_value(&mut described, value);
                     key.constants.push(constant.clone());
                 }
                 _ => {
-                    key.recipe.number(0);
-                    write_element(&mut key.recipe, &value.element);
+                    described.number(0);
+                    write_element(&mut described, &value.element);
                 }
             }
         }
+        key.recipe.digest(described.finish());
         key
     }
 

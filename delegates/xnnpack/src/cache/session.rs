@@ -77,7 +77,7 @@ impl Session {
         configuration: &[u8],
     ) -> Self {
         let disk = settings.folder.clone().filter(|_| settings.enabled).map(|folder| {
-            let mut fields = Fields::new("graph");
+            let mut fields = Fields::with_capacity("graph", 1 << 16);
             fields.digest(machine::identity()).bytes(configuration);
             write_graph(&mut fields, graph);
             Disk { folder, fields, found: OnceLock::new(), used: Mutex::default() }
@@ -85,6 +85,12 @@ impl Session {
         let constants = Constants::new(graph);
         let supply = Supply::new(constants.size());
         Self { table: settings.enabled.then_some(table), constants, supply, disk }
+    }
+
+    /// Does what the first to ask for weights would have to do while others wait, on all threads.
+    pub fn prepare(&self) {
+        self.on_disk();
+        self.constants.prepare();
     }
 
     /// The weights of a key: `len` bytes. If they are nowhere, `pack` fills zeroed memory with them; meanwhile others

@@ -18,7 +18,7 @@ use std::ptr;
 use std::sync::Arc;
 
 /// What the runtimes of an instance have in common.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// Their scratch memory.
     pub workspace: &'a Workspace,
@@ -51,11 +51,14 @@ pub struct Segment {
     name: String,
 }
 
+// SAFETY: the addresses in `bound` are only used within a call of `run`, which fills them in first.
+unsafe impl Send for Segment {}
+
 impl Segment {
     /// Prepares the nodes of a segment.
     ///
     /// # Safety
-    /// The threads outlive the segment.
+    /// The threads outlive the segment. Unless instances share the workspace, no other thread uses it meanwhile.
     pub unsafe fn new(graph: &Graph, part: &plan::Segment, context: &Context<'_>) -> Result<Self> {
         // SAFETY: the caller's promise.
         let made = unsafe { Self::build(graph, part, context) };
@@ -228,6 +231,7 @@ fn blame(graph: &Graph, part: &plan::Segment, context: &Context<'_>, error: Erro
             nodes: vec![index],
             reads: node.inputs.iter().copied().filter(|&v| plan::is_handed_over(graph, v)).collect(),
             writes: node.outputs.iter().copied().filter(|&v| plan::is_handed_over(graph, v)).collect(),
+            is_apart: false,
         };
         // SAFETY: as for the whole; it is dropped at once.
         if let Err(error) = unsafe { Segment::build(graph, &alone, context) } {

@@ -13,6 +13,8 @@ pub struct Threads {
 
 // SAFETY: the object is a number; one thread at a time uses it.
 unsafe impl Send for Threads {}
+// SAFETY: without `&mut` it is only read.
+unsafe impl Sync for Threads {}
 
 impl Threads {
     /// Some threads; none is started.

@@ -47,7 +47,8 @@ struct Shared {
     lock: Option<Mutex<()>>,
 }
 
-/// The right to touch a workspace and the runtimes on it. It must not be kept for long.
+/// The right to touch a workspace, those that are [`Workspace::apart`] from it, and the runtimes on them. It must not be
+/// kept for long.
 #[derive(Debug)]
 pub struct Access<'a> {
     _guard: Option<MutexGuard<'a, ()>>,
@@ -72,6 +73,17 @@ impl Workspace {
         all.retain(|_, workspace| workspace.strong_count() > 0);
         all.insert(key, Arc::downgrade(&made.shared));
         Ok(made)
+    }
+
+    /// One for runtimes that are prepared while others of the same instance are: a workspace of their own, unless several
+    /// instances share this one.
+    pub fn apart(&self) -> Result<Self> {
+        if self.is_shared() { Ok(self.clone()) } else { Self::new(None) }
+    }
+
+    /// Whether instances share it.
+    pub fn is_shared(&self) -> bool {
+        self.shared.lock.is_some()
     }
 
     fn new(lock: Option<Mutex<()>>) -> Result<Self> {
@@ -106,6 +118,8 @@ mod tests {
         assert!(!same(&first, &get(Sharing::PerModel, 2)));
         let global = get(Sharing::Global, 1);
         assert!(same(&global, &get(Sharing::Global, 2)) && !same(&global, &first));
+        let own = get(Sharing::Disabled, 1);
+        assert!(same(&first, &first.apart().unwrap()) && !same(&own, &own.apart().unwrap()));
         drop((first, global));
         let kept = SHARED.lock().unwrap().values().filter(|w| w.strong_count() > 0).count();
         assert_eq!(kept, 0, "nothing is kept for nobody");

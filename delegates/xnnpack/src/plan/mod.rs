@@ -5,7 +5,9 @@
 //! [`memory`] places the values that segments hand to each other.
 
 pub mod choice;
+pub mod cost;
 pub mod memory;
+mod split;
 
 #[cfg(test)]
 mod tests;
@@ -45,6 +47,14 @@ pub struct Segment {
     pub reads: Vec<ValueId>,
     /// Values that they make for others: outputs of the graph, and what later segments read.
     pub writes: Vec<ValueId>,
+    /// It has scratch memory of its own if possible, so that it can be prepared while others are.
+    pub is_apart: bool,
+}
+
+impl Segment {
+    fn new(executor: Executor, nodes: Vec<usize>) -> Self {
+        Self { executor, nodes, reads: Vec::new(), writes: Vec::new(), is_apart: false }
+    }
 }
 
 /// The segments of a graph, in the order in which they run.
@@ -55,8 +65,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Divides the nodes of a graph.
-    pub fn new(graph: &Graph, choice: &Choice) -> Self {
+    /// Divides the nodes of a graph, such that `threads` threads can prepare them.
+    pub fn new(graph: &Graph, choice: &Choice, threads: usize) -> Self {
         let live = live_nodes(graph);
         let readers = readers(graph, &live);
         let mut is_fused = vec![false; graph.nodes.len()];
@@ -73,22 +83,17 @@ impl Plan {
                 && own::can_fuse(graph, node, &graph.nodes[follower])
             {
                 is_fused[follower] = true;
-                let nodes = vec![index, follower];
-                segments.push(Segment { executor, nodes, reads: Vec::new(), writes: Vec::new() });
+                segments.push(Segment::new(executor, vec![index, follower]));
                 continue;
             }
             match segments.last_mut() {
                 Some(last) if executor == Executor::Library && last.executor == executor => {
                     last.nodes.push(index);
                 }
-                _ => segments.push(Segment {
-                    executor,
-                    nodes: vec![index],
-                    reads: Vec::new(),
-                    writes: Vec::new(),
-                }),
+                _ => segments.push(Segment::new(executor, vec![index])),
             }
         }
+        let mut segments = split::split(graph, segments, threads);
         adopt_quantizing(graph, &live, &mut segments);
         connect(graph, &mut segments);
         Self { segments }

@@ -77,7 +77,7 @@ impl Builder {
 }
 
 fn plan(graph: &Graph, mode: Mode) -> Plan {
-    Plan::new(graph, &Choice { mode })
+    Plan::new(graph, &Choice { mode }, 1)
 }
 
 fn shapes(plan: &Plan) -> Vec<(Executor, &[usize])> {
@@ -228,4 +228,82 @@ fn memory_is_used_again() {
     // Three values in a row, of which two are in use at a time.
     assert_eq!(layout.size, 2 * 1024);
     assert_eq!(Layout::new(&graph, &plan, |_| Some(usize::MAX)), None);
+}
+
+/// A chain of large layers of 8-bit integers, which take the library about 0.3 ms each. `between` adds what comes before a
+/// layer.
+fn long_chain(layers: usize, between: impl Fn(&mut Builder, ValueId) -> ValueId) -> Graph {
+    const WIDE: &[usize] = &[1, 512];
+    let mut b = Builder::default();
+    let int8 = || Element::QInt8(Affine { scale: 1.0, zero_point: 0 });
+    let mut last = b.input(WIDE);
+    b.values[0].element = int8();
+    for layer in 0..layers {
+        let x = between(&mut b, last);
+        let channels = PerChannel { scales: Arc::new([1.0; 512]), dim: 0, zero_point: 0 };
+        let bytes = Constant::new(Arc::new(vec![0_u8; 512 * 512]), 0, 512 * 512).unwrap();
+        let filter = b.value(&[512, 512], Element::QCInt8(channels), Role::Constant(bytes));
+        let role = if layer + 1 == layers { Role::Output(1) } else { Role::Internal };
+        let y = b.value(WIDE, int8(), role);
+        b.node(Op::FullyConnected, &[x, filter], &[y]);
+        last = y;
+    }
+    b.outputs.push(last);
+    b.finish()
+}
+
+#[test]
+fn long_runs_become_parts() {
+    let graph = long_chain(8, |_, x| x);
+    let parts = |threads| Plan::new(&graph, &Choice { mode: Mode::Auto }, threads);
+    for threads in 1..=12 {
+        let plan = parts(threads);
+        // As many as there is work for: less than two layers are no part.
+        assert_eq!(plan.segments.len(), threads.min(4));
+        let nodes: Vec<usize> = plan.segments.iter().flat_map(|s| s.nodes.iter().copied()).collect();
+        assert!(nodes.iter().copied().eq(0..8), "each once, in order");
+        let apart: Vec<bool> = plan.segments.iter().map(|s| s.is_apart).collect();
+        assert!(!apart[0] && apart[1..].iter().all(|&apart| apart));
+        for two in plan.segments.windows(2) {
+            assert_eq!((&two[0].writes, two[0].writes.len()), (&two[1].reads, 1));
+        }
+    }
+    assert_eq!(
+        shapes(&parts(2)),
+        [(Executor::Library, &[0, 1, 2, 3][..]), (Executor::Library, &[4, 5, 6, 7])]
+    );
+}
+
+#[test]
+fn what_the_library_does_together_stays_together() {
+    // Padding before each layer, which the library may do with it.
+    let graph = long_chain(8, |b, x| {
+        let y = b.value(&[1, 512], Element::QInt8(Affine { scale: 1.0, zero_point: 0 }), Role::Internal);
+        b.node(Op::Pad { before: Dims::new(), after: Dims::new(), value: 0.0 }, &[x], &[y]);
+        y
+    });
+    let plan = Plan::new(&graph, &Choice { mode: Mode::Auto }, 8);
+    assert_eq!(plan.segments.len(), 1);
+
+    // All layers read the same dynamically quantized value.
+    let mut graph = long_chain(8, |_, x| x);
+    let quantized = ValueId(graph.values.len() as u32);
+    let value = graph.values[0].clone();
+    graph.values.push(Value { element: Element::QDInt8 { nonbatch_dims: 1 }, role: Role::Internal, ..value });
+    for node in &mut graph.nodes {
+        node.inputs[0] = quantized;
+        graph.values[node.outputs[0].index()].role = Role::Output(1);
+    }
+    let convert = Node {
+        op: Op::Convert,
+        inputs: [ValueId(0)].into_iter().collect(),
+        outputs: [quantized].into_iter().collect(),
+        clamp: None,
+        transposed_weight: false,
+        debug_handle: 0,
+    };
+    graph.nodes.insert(0, convert);
+    graph.outputs = graph.nodes[1..].iter().map(|node| node.outputs[0]).collect();
+    let plan = Plan::new(&graph, &Choice { mode: Mode::Auto }, 8);
+    assert_eq!(shapes(&plan), [(Executor::Library, &[0, 1, 2, 3, 4, 5, 6, 7, 8][..])]);
 }

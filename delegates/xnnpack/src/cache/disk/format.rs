@@ -18,7 +18,7 @@
 
 use super::super::digest::Digest;
 use super::super::memory::{ALIGNMENT, Packed, SLACK};
-use super::super::parallel;
+use crate::parallel;
 use std::collections::HashMap;
 use std::hash::Hasher;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ use twox_hash::XxHash3_64;
 const PACK_MAGIC: [u8; 8] = *b"ETXNPACK";
 const REFERENCE_MAGIC: [u8; 8] = *b"ETXNREF\0";
 /// The version of both.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HEADER: usize = 96;
 const ENTRY: usize = Digest::SIZE + 16;
 const PAGE: usize = 4096;

@@ -69,7 +69,7 @@ fn foreign_files_are_refused() {
     foreign.push(fs::read(std::env::current_exe().unwrap()).unwrap());
     foreign.push([b"ETXNPACK".repeat(whole.len() / 8), Vec::new()].concat());
     // A later version of the format, whose checksum is right.
-    foreign.push(forge(&whole, 8, &3_u32.to_le_bytes()));
+    foreign.push(forge(&whole, 8, &4_u32.to_le_bytes()));
     foreign.push([&whole[..], &whole[..]].concat());
     for (i, bytes) in foreign.iter().enumerate() {
         file.set_len(0).unwrap();
