@@ -42,8 +42,10 @@ pub unsafe fn launch(
         return Ok(());
     }
     let cuda = stream.cuda();
-    // The driver launches in the current context, which must be the device's.
-    let _current = DeviceGuard::new(cuda, device)?;
+    // The driver launches in the current context, which must be the device's: the runtime library makes it so when it is told
+    // the device, also in a thread that has called nothing of CUDA before.
+    let _restored = DeviceGuard::new(cuda, device)?;
+    device.make_current(cuda)?;
     let kernel = kernel(cuda, device, name)?;
     // SAFETY: promised by the caller.
     Ok(unsafe { kernel.launch(stream, launch, arguments) }?)

@@ -33,6 +33,14 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Fails unless an address is a multiple of `alignment`, as the kernel's wide loads need.
+pub(crate) fn aligned(address: *const std::ffi::c_void, alignment: usize, name: &str) -> Result<()> {
+    if address.addr().is_multiple_of(alignment) {
+        return Ok(());
+    }
+    Err(Error::Unsupported(format!("{name} at {address:p}, expected a multiple of {alignment} bytes")))
+}
+
 /// A number as a kernel's 32-bit parameter.
 pub(crate) fn narrow(number: u64, name: &str) -> Result<u32> {
     // Products of two such numbers, and sums of a few, must not overflow a signed number.

@@ -1,14 +1,14 @@
 //! The product with 4-bit weights in PyTorch's layout for tensor cores.
 
 use crate::code::launch;
-use crate::error::{Error, Result, narrow};
+use crate::error::{Error, Result, aligned, narrow};
 use executorch_cuda_driver::{Argument, Device, Launch, StreamRef};
 use std::ffi::{CStr, c_void};
 
 /// Operands of [`int4pack_mm`], all on the stream's device.
 #[derive(Debug, Clone, Copy)]
 pub struct Int4Pack {
-    /// bfloat16 `[m][k]`, 4-byte aligned.
+    /// bfloat16 `[m][k]`; 4-byte aligned.
     pub activations: *const c_void,
     /// int32 `[n / 8][k / (16 inner)][32][inner / 2]`, as `_convert_weight_to_int4pack` makes it.
     pub weights: *const c_void,
@@ -72,6 +72,9 @@ pub unsafe fn int4pack_mm(stream: StreamRef, device: Device, call: &Int4Pack) ->
             call.group
         )));
     }
+    aligned(call.activations, 4, "the activations")?;
+    aligned(call.weights, 4, "the weights")?;
+    aligned(call.scales, 4, "the scales and zero points")?;
     let arguments = Arguments {
         activations: call.activations,
         weights: call.weights,

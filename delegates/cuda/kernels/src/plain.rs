@@ -1,7 +1,7 @@
 //! Products with weights of 4, 5, 6 and 8 bits that lie row by row.
 
 use crate::code::launch;
-use crate::error::{Error, Result, narrow};
+use crate::error::{Error, Result, aligned, narrow};
 use crate::scratch::Scratch;
 use executorch_cuda_driver::{Argument, Device, Launch, StreamRef};
 use std::ffi::{CStr, c_void};
@@ -11,7 +11,7 @@ const COLUMNS: u32 = 4;
 /// Weights that lie together; activations are quantised in the same portions.
 const CHUNK: u64 = 32;
 
-/// Weights `[n][k]`, on the stream's device, 16-byte aligned. Codes are one for each group; steps are float16, one for each 256
+/// Weights `[n][k]`, on the stream's device; data and low bits 16-byte aligned, high bits 8-byte. Codes are one for each group; steps are float16, one for each 256
 /// weights: a group's scale is its code times the step, and its zero point likewise.
 #[derive(Debug, Clone, Copy)]
 pub enum Weights {
@@ -236,6 +236,13 @@ fn check(call: &Plain) -> Result<Sizes> {
             "a group of {} weights in a depth of {}, expected a power of two, 8 at least, that divides it",
             call.group, call.k
         )));
+    }
+    match call.weights {
+        Weights::Int4 { data, .. } | Weights::Int8 { data, .. } => aligned(data, 16, "the weights")?,
+        Weights::Int5 { low, high, .. } | Weights::Int6 { low, high, .. } => {
+            aligned(low, 16, "the weights' low bits")?;
+            aligned(high, 8, "the weights' high bits")?;
+        }
     }
     Ok(Sizes {
         n: narrow(call.n, "the number of columns")?,

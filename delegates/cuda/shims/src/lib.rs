@@ -16,6 +16,7 @@
 mod boundary;
 mod copy;
 mod guard;
+mod operand;
 mod scalar;
 pub mod stream;
 pub mod symbols;

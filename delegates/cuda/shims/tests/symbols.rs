@@ -4,7 +4,7 @@
 
 mod common;
 
-/// What upstream's library exports (without kernels), and what helper headers of PyTorch use besides.
+/// What upstream's library exports, and what helper headers of PyTorch use besides.
 const FUNCTIONS: &[&str] = &[
     "aoti_torch_get_data_ptr",
     "aoti_torch_get_sizes",
@@ -49,6 +49,14 @@ const FUNCTIONS: &[&str] = &[
     "aoti_torch_create_cuda_stream_guard",
     "aoti_torch_delete_cuda_stream_guard",
     "aoti_torch_get_current_cuda_stream",
+    "aoti_torch_cuda__weight_int4pack_mm",
+    "aoti_torch_cuda_int4_plain_mm",
+    "aoti_torch_cuda_int5_plain_mm",
+    "aoti_torch_cuda_int6_plain_mm",
+    "aoti_torch_cuda_int8_plain_mm",
+    "aoti_torch_cuda_sort_stable",
+    "aoti_torch_cuda_rand",
+    "aoti_torch_cuda_randint_low_out",
     "aoti_torch_get_size",
     "aoti_torch_get_stride",
     "aoti_torch_is_contiguous",

@@ -176,6 +176,9 @@ fn zeros_and_sizes_that_do_not_fit() {
         let error = unsafe { plain_mm(gpu(), DEVICE, &call) }.unwrap_err();
         assert!(matches!(error, Error::Unsupported(_)), "{error}");
     }
+    let odd = Weights::Int8 { data: zeros.at().wrapping_byte_add(8), scale: zeros.at(), zero: zeros.at() };
+    let error = unsafe { plain_mm(gpu(), DEVICE, &Plain { weights: odd, ..base }) }.unwrap_err();
+    assert!(error.to_string().contains("a multiple of 16 bytes"), "{error}");
     let four = Weights::Int4 {
         data: zeros.at(),
         scale: zeros.at(),

@@ -13,3 +13,6 @@ pub mod current_stream;
 pub mod diagnostics;
 pub mod guards;
 pub mod items;
+pub mod products;
+pub mod random;
+pub mod sort;

@@ -4,7 +4,7 @@ mod layout;
 mod storage;
 
 pub use layout::Layout;
-pub use storage::{Place, Storage, on_stream};
+pub use storage::{Place, Storage, on_stream, with_stream};
 
 use crate::boundary::invalid;
 use executorch_abi::{Dtype, Result};

@@ -138,11 +138,16 @@ pub fn on_stream<T>(
     device: Device,
     work: impl FnOnce(StreamRef) -> executorch_cuda_driver::Result<T>,
 ) -> Result<T> {
+    with_stream(device, |stream| work(stream).map_err(cuda))
+}
+
+/// [`on_stream`] for work that fails otherwise.
+pub fn with_stream<T>(device: Device, work: impl FnOnce(StreamRef) -> Result<T>) -> Result<T> {
     let library = Cuda::get().map_err(cuda)?;
     if let Some(raw) = stream::current(device) {
         // SAFETY: who made it current keeps it alive meanwhile.
-        return work(unsafe { StreamRef::from_raw(library, raw) }).map_err(cuda);
+        return work(unsafe { StreamRef::from_raw(library, raw) });
     }
     let _current = DeviceGuard::new(library, device).map_err(cuda)?;
-    work(StreamRef::default_stream(library)).map_err(cuda)
+    work(StreamRef::default_stream(library))
 }
