@@ -1,6 +1,6 @@
 """Makes the conformance programs again, with upstream's exporter.
 
-    python export.py                     all of them, into programs/, delegates/ and xnnpack/
+    python export.py                     all of them, into programs/, delegates/, devices/ and xnnpack/
     python export.py --only 'ops_*'      those whose names match
     python export.py --check             nothing is written; fails when a program's bytes or cases would change
 
@@ -23,12 +23,13 @@ HERE = Path(__file__).resolve().parent
 
 
 def all_fixtures(pattern: str) -> Iterator[tuple[str, Any]]:
-    """Folders and fixtures: models, operators, delegates, XNNPACK; kinds that cannot match are not even built."""
-    from fixtures import delegates, models, operators, xnnpack
+    """Folders and fixtures: models, operators, delegates, devices, XNNPACK; kinds that cannot match are not even built."""
+    from fixtures import delegates, devices, models, operators, xnnpack
 
     if not pattern.startswith(("ops_", "xnn_")):
         yield from (("programs", fixture) for fixture in models.fixtures())
         yield from (("delegates", fixture) for fixture in delegates.fixtures())
+        yield from (("devices", fixture) for fixture in devices.fixtures())
     yield from (("programs", fixture) for fixture in operators.fixtures(pattern))
     yield from (("xnnpack", fixture) for fixture in xnnpack.fixtures(pattern))
 

@@ -5,6 +5,7 @@
 //! crossing the boundary.
 
 mod data_map;
+mod device;
 mod error;
 mod kernel;
 mod loader;

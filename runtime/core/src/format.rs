@@ -12,8 +12,11 @@ pub use flat_tensor::{NamedTensor, parse as parse_flat_tensor};
 pub use header::{FlatTensorHeader, HeaderStatus, ProgramHeader};
 pub use program::{Parsed, parse as parse_program};
 
+use crate::ir::Device;
 use executorch_abi::error::*;
+use executorch_abi::tensor::{ET_DEVICE_CPU, ET_DEVICE_CUDA};
 use executorch_abi::{Error, Result};
+use executorch_schema::program as fb;
 use flatbuffers::VerifierOptions;
 
 /// What a verification may cost: FlatBuffers may name one table from many places, which a reader then meets as
@@ -42,6 +45,18 @@ fn index(found: i64, count: usize, what: &str) -> Result<u32> {
     match u32::try_from(found) {
         Ok(index) if (index as usize) < count => Ok(index),
         _ => Err(invalid(format!("{what} {found} does not exist: there are {count}"))),
+    }
+}
+
+/// A device that the file names.
+fn device(kind: fb::DeviceType, index: i8) -> Result<Device> {
+    let kind = kind.0.cast_unsigned();
+    match kind {
+        // However the host is numbered, there is one.
+        ET_DEVICE_CPU => Ok(Device::HOST),
+        ET_DEVICE_CUDA if index >= 0 => Ok(Device { kind, index }),
+        ET_DEVICE_CUDA => Err(invalid(format!("{index} is no number of a CUDA device"))),
+        other => Err(invalid(format!("{other} is no type of device that this runtime knows"))),
     }
 }
 

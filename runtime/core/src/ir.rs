@@ -4,6 +4,7 @@
 //! target lies in range, every tensor's byte size fits its storage, every shape's product fits.
 
 use executorch_abi::Dtype;
+use executorch_abi::tensor::{ET_DEVICE_CPU, ET_DEVICE_CUDA};
 use std::ffi::CString;
 
 /// A method.
@@ -39,12 +40,32 @@ pub struct PlannedBuffer {
 }
 
 /// A device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Device {
     /// `ET_DEVICE_…`
     pub kind: u8,
     /// Which one of that kind.
     pub index: i8,
+}
+
+impl Device {
+    /// The host.
+    pub const HOST: Self = Self { kind: ET_DEVICE_CPU, index: 0 };
+
+    /// Whether the CPU can use its memory.
+    pub fn is_host(self) -> bool {
+        self.kind == ET_DEVICE_CPU
+    }
+}
+
+impl std::fmt::Display for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.kind {
+            ET_DEVICE_CPU => f.write_str("the host"),
+            ET_DEVICE_CUDA => write!(f, "cuda:{}", self.index),
+            other => write!(f, "device {} of type {other}", self.index),
+        }
+    }
 }
 
 /// A value as it is at load.
@@ -95,7 +116,7 @@ pub struct Tensor {
     pub storage: Storage,
     /// Its qualified name, if the exporter kept it.
     pub name: Option<CString>,
-    /// The device that the exporter put it on.
+    /// Where its data lives: with its storage; for an unbound tensor, what the exporter says of the memory to come.
     pub device: Device,
 }
 

@@ -5,6 +5,7 @@
 
 pub mod capi;
 pub mod data_map;
+pub mod device;
 pub mod format;
 pub mod ir;
 pub mod method;

@@ -1,5 +1,6 @@
 //! A method, loaded: its values, and its instructions as a flat list of resolved calls.
 
+mod arenas;
 mod constants;
 mod context;
 mod delegate;
@@ -47,6 +48,8 @@ pub struct Method {
     /// Values that a run may have moved, freed or made views of.
     restored: Vec<u32>,
     inputs_set: Vec<bool>,
+    /// Whether a tensor's data may lie on a device, out of reach for kernels.
+    uses_devices: bool,
     next: usize,
     executed: u64,
     tracer: Tracer,

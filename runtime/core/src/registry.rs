@@ -8,6 +8,7 @@ use executorch_abi::device::et_device_allocator_t;
 use executorch_abi::error::*;
 use executorch_abi::kernel::et_kernel_t;
 use executorch_abi::registration::*;
+use executorch_abi::tensor::{ET_DEVICE_CPU, ET_DEVICE_CUDA};
 use executorch_abi::{Error, Result};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
@@ -58,8 +59,14 @@ unsafe impl Send for Backend {}
 // SAFETY: as above.
 unsafe impl Sync for Backend {}
 
+/// Bytes of the smallest table of a device allocator that is taken: what comes behind may be missing.
+const SMALLEST_ALLOCATOR: usize = std::mem::offset_of!(et_device_allocator_t, copy_on_device);
+
 struct DeviceAllocator {
-    table: &'static et_device_allocator_t,
+    /// The table as it was given, which may be smaller than the type.
+    given: *const et_device_allocator_t,
+    /// The whole table: what was not given is null.
+    table: et_device_allocator_t,
     library: String,
 }
 
@@ -74,7 +81,7 @@ struct Registry {
     kernels: Vec<&'static Kernel>,
     by_name: HashMap<&'static CStr, Vec<&'static Kernel>>,
     backends: Vec<&'static Backend>,
-    devices: Vec<DeviceAllocator>,
+    devices: Vec<&'static DeviceAllocator>,
     errors: Vec<&'static CStr>,
 }
 
@@ -465,37 +472,96 @@ unsafe fn add_device_allocator(
     allocator: *const et_device_allocator_t,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    let (origin, table) =
-        unsafe { (handshake(registration, allocator.cast())?, allocator.as_ref::<'static>()) };
-    let complete = table.filter(|t| {
-        t.struct_size as usize >= size_of::<et_device_allocator_t>()
-            && t.allocate.is_some()
-            && t.deallocate.is_some()
-            && t.copy_from_host.is_some()
-            && t.copy_to_host.is_some()
-    });
-    let table = complete.ok_or_else(|| {
-        Error::new(ET_ERROR_INVALID_ARGUMENT, format!("{origin} registers an incomplete device allocator"))
-    })?;
+    let origin = unsafe { handshake(registration, allocator.cast())? };
+    let bad = |what: &str| {
+        Error::new(ET_ERROR_INVALID_ARGUMENT, format!("{origin} registers a device allocator {what}"))
+    };
+    if allocator.is_null() {
+        return Err(bad("without a table"));
+    }
+    // SAFETY: the caller's promise; `struct_size` is the first field of every version of the table.
+    let size = unsafe { allocator.cast::<u32>().read() } as usize;
+    if size < SMALLEST_ALLOCATOR {
+        return Err(bad(&format!("whose struct_size is {size}, expected at least {SMALLEST_ALLOCATOR}")));
+    }
+    // SAFETY: the table has `size` bytes by its own word, and a table without functions is all zeros.
+    let table = unsafe {
+        let mut table = MaybeUninit::<et_device_allocator_t>::zeroed();
+        let known = size.min(size_of::<et_device_allocator_t>());
+        ptr::copy_nonoverlapping(allocator.cast::<u8>(), table.as_mut_ptr().cast(), known);
+        table.assume_init()
+    };
+    if table.device_type == ET_DEVICE_CPU {
+        return Err(bad("for the host, which needs none"));
+    }
+    let copies = table.copy_from_host.is_some() && table.copy_to_host.is_some();
+    if table.allocate.is_none() || table.deallocate.is_none() || !copies {
+        return Err(bad("without an allocate, deallocate or copy function"));
+    }
     if let Some(other) = registry.devices.iter().find(|d| d.table.device_type == table.device_type) {
-        if ptr::eq(other.table, table) {
+        if ptr::eq(other.given, allocator) {
             return Ok(());
         }
         return Err(Error::new(
             ET_ERROR_REGISTRATION_ALREADY_REGISTERED,
             format!(
-                "{origin} registers an allocator for device type {}, which {} registered already",
-                table.device_type, other.library
+                "{origin} registers an allocator for {} memory, which {} registered already; load only one of them",
+                device_name(table.device_type),
+                other.library
             ),
         ));
     }
-    registry.devices.push(DeviceAllocator { table, library: origin.to_string() });
+    registry.devices.push(Box::leak(Box::new(DeviceAllocator {
+        given: allocator,
+        table,
+        library: origin.to_string(),
+    })));
     Ok(())
 }
 
-/// The allocator of a device type.
-pub fn find_device_allocator(device_type: u8) -> Option<&'static et_device_allocator_t> {
-    read().as_ref()?.devices.iter().find(|d| d.table.device_type == device_type).map(|d| d.table)
+/// What a device type is called in messages.
+fn device_name(device_type: u8) -> String {
+    match device_type {
+        ET_DEVICE_CPU => "host".into(),
+        ET_DEVICE_CUDA => "CUDA device".into(),
+        other => format!("device type {other}"),
+    }
+}
+
+/// The allocator of a device type; an error that says who brings it if there is none.
+pub fn device_allocator(device_type: u8) -> Result<&'static et_device_allocator_t> {
+    registered_allocator(device_type).map(|d| &d.table).ok_or_else(|| {
+        let whence = match device_type {
+            ET_DEVICE_CUDA => {
+                "it comes with libexecutorch_backend_cuda.so.1 (CMake: executorch::backend_cuda) of the wheels for CUDA, \
+                 such as executorch-runtime+cu126"
+            }
+            _ => "it comes with the delegate for that device",
+        };
+        Error::new(
+            ET_ERROR_NOT_FOUND,
+            format!(
+                "no allocator is registered for {} memory (device_type={device_type}); {whence}{}",
+                device_name(device_type),
+                refusals()
+            ),
+        )
+    })
+}
+
+/// The table of a device allocator as it was registered, of the size that it says.
+pub fn given_device_allocator(device_type: u8) -> Option<*const et_device_allocator_t> {
+    registered_allocator(device_type).map(|d| d.given)
+}
+
+fn registered_allocator(device_type: u8) -> Option<&'static DeviceAllocator> {
+    read().as_ref()?.devices.iter().find(|d| d.table.device_type == device_type).copied()
+}
+
+/// Refused registrations, as the end of a sentence.
+pub fn refusals() -> String {
+    let errors: Vec<_> = (0..error_count()).filter_map(error).map(CStr::to_string_lossy).collect();
+    if errors.is_empty() { String::new() } else { format!(", and these were refused: {}", errors.join("; ")) }
 }
 
 /// The number of refused registrations.

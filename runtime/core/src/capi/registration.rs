@@ -3,12 +3,11 @@
 use super::{abi, code, string};
 use crate::{prim, registry};
 use executorch_abi::backend::et_backend_t;
-use executorch_abi::device::et_device_allocator_t;
 use executorch_abi::error::*;
 use executorch_abi::kernel::et_kernel_t;
 use executorch_abi::registration::et_registration_t;
 use std::ffi::{CStr, c_char};
-use std::ptr::{self, null};
+use std::ptr::null;
 
 fn pointer(text: Option<&'static CStr>) -> *const c_char {
     text.map_or(null(), CStr::as_ptr)
@@ -54,16 +53,6 @@ abi! {
         // SAFETY: the caller gives a NUL-terminated string.
         let backend = unsafe { string(name, "name") }.ok().and_then(registry::find_backend);
         backend.is_some_and(registry::is_available)
-    }
-    device::fn et_register_device_allocator(
-        registration: *const et_registration_t,
-        allocator: *const et_device_allocator_t,
-    ) -> et_error_t, otherwise ET_ERROR_INTERNAL, {
-        // SAFETY: the caller obeys the function's contract.
-        code(unsafe { registry::register_device_allocator(registration, allocator) })
-    }
-    device::fn et_device_allocator_find(device_type: u8) -> *const et_device_allocator_t, otherwise null(), {
-        registry::find_device_allocator(device_type).map_or(null(), ptr::from_ref)
     }
     registration::fn et_registration_error_count() -> usize, otherwise 0, {
         registry::error_count()

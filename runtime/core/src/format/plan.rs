@@ -1,10 +1,9 @@
 //! Checks and reads a method of a program.
 
 use super::tensor::Context;
-use super::{c_string, index, invalid, required};
+use super::{c_string, device, index, invalid, required};
 use crate::ir::{ByteRange, Delegate, Device, Instruction, Layout, Payload, Plan, PlannedBuffer, Value};
 use executorch_abi::Result;
-use executorch_abi::tensor::{ET_DEVICE_CPU, ET_DEVICE_CUDA};
 use executorch_schema::program as fb;
 use flatbuffers::{ForwardsUOffset, Vector};
 
@@ -68,19 +67,18 @@ fn buffers(table: fb::ExecutionPlan<'_>) -> Result<Vec<PlannedBuffer>> {
         .map(|size| {
             let size =
                 u64::try_from(size).map_err(|_| invalid(format!("a planned buffer has {size} bytes")))?;
-            Ok(PlannedBuffer { size, device: Device::default() })
+            Ok(PlannedBuffer { size, device: Device::HOST })
         })
         .collect::<Result<Vec<_>>>()?;
+    let mut placed = vec![false; buffers.len()];
     for entry in table.non_const_buffer_device().into_iter().flatten() {
         let at = index(i64::from(entry.buffer_idx()) - 1, buffers.len(), "planned buffer (counted from 0)")?;
-        let device = Device { kind: entry.device_type().0.cast_unsigned(), index: entry.device_index() };
-        if !matches!(device.kind, ET_DEVICE_CPU | ET_DEVICE_CUDA) {
-            return Err(invalid(format!(
-                "planned buffer {at} is on a device of unknown type {}",
-                device.kind
-            )));
-        }
-        if let Some(buffer) = buffers.get_mut(at as usize) {
+        let device = device(entry.device_type(), entry.device_index())
+            .map_err(|e| e.within(format!("planned buffer {at}")))?;
+        if let (Some(buffer), Some(placed)) = (buffers.get_mut(at as usize), placed.get_mut(at as usize)) {
+            if std::mem::replace(placed, true) {
+                return Err(invalid(format!("planned buffer {at} is put on a device twice")));
+            }
             buffer.device = device;
         }
     }

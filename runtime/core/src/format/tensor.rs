@@ -1,6 +1,6 @@
 //! Checks and reads a tensor of a program.
 
-use super::{c_string, index, invalid};
+use super::{c_string, device, index, invalid};
 use crate::ir::{ByteRange, Device, Place, PlannedBuffer, Storage, Tensor};
 use executorch_abi::error::ET_ERROR_NOT_SUPPORTED;
 use executorch_abi::tensor::ET_MAX_RANK;
@@ -54,10 +54,10 @@ impl Context<'_> {
             Some(name) => Some(c_string(name, "a tensor's name")?),
             None => None,
         };
-        let device = extra.map_or(Device::default(), |e| Device {
-            kind: e.device_type().0.cast_unsigned(),
-            index: e.device_index(),
-        });
+        let device = match extra {
+            Some(extra) => device(extra.device_type(), extra.device_index())?,
+            None => Device::HOST,
+        };
         let mut tensor = Tensor {
             dtype,
             sizes,
@@ -71,6 +71,17 @@ impl Context<'_> {
             device,
         };
         tensor.storage = self.storage(table, &tensor)?;
+        // Where the memory is tells where the data is, not what the exporter calls it: it labels tensors for a delegate's
+        // device also if it was told to plan host memory for them.
+        tensor.device = match tensor.storage {
+            Storage::Unbound => tensor.device,
+            Storage::Constant { .. } | Storage::External => Device::HOST,
+            Storage::Planned(place)
+            | Storage::PlannedInitial { place, .. }
+            | Storage::PlannedExternal(place) => {
+                self.buffers.get(place.buffer as usize).map_or(Device::HOST, |b| b.device)
+            }
+        };
         Ok(tensor)
     }
 

@@ -1,6 +1,5 @@
 //! Delegates of a method: initialised when it is loaded, or described without that.
 
-use super::load::registration_errors;
 use super::trace::Tracer;
 use super::{Delegate, Method, Options};
 use crate::data_map::{self, OwnedMap};
@@ -60,7 +59,7 @@ fn find(delegate: &ir::Delegate) -> Result<&'static et_backend_t> {
             ET_ERROR_NOT_FOUND,
             format!(
                 "the backend is not registered{}; load its library or install the wheel that has it",
-                registration_errors()
+                registry::refusals()
             ),
         )
     })

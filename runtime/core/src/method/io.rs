@@ -2,7 +2,7 @@
 
 use super::Method;
 use crate::format::dense_strides;
-use crate::ir::{Storage, Tensor, Value};
+use crate::ir::{Device, Storage, Tensor, Value};
 use executorch_abi::error::*;
 use executorch_abi::tensor::*;
 use executorch_abi::value::*;
@@ -35,6 +35,9 @@ impl Method {
         if let Some(flag) = self.inputs_set.get_mut(index) {
             *flag = true;
         }
+        // SAFETY: the value was set, so its tag says which member holds, and its tensor is valid.
+        self.uses_devices |=
+            given.tag == ET_TAG_TENSOR && !device_of(unsafe { &*given.payload.as_tensor }).is_host();
         Ok(())
     }
 
@@ -147,16 +150,34 @@ impl Method {
             own.data = given.data;
             // No more may be written than the caller's tensor holds.
             own.capacity_bytes = size;
-            (own.device_type, own.device_index) = (given.device_type, given.device_index);
+            // Who makes a tensor of a device's address may leave the device out: then it is the one that the program
+            // says, and the delegate checks the address.
+            let on = if device_of(given).is_host() { expected.device } else { device_of(given) };
+            (own.device_type, own.device_index) = (on.kind, on.index);
             return Ok(());
         }
         if own.flags & ET_TENSOR_CONSTANT != 0 {
             return Err(Error::new(ET_ERROR_INVALID_PROGRAM, "the input is a constant of the program"));
         }
-        if own.device_type != ET_DEVICE_CPU || given.device_type != ET_DEVICE_CPU {
+        if !expected.device.is_host() {
             return Err(Error::new(
                 ET_ERROR_NOT_SUPPORTED,
-                "an input that is planned on a device, or given there, cannot be copied by the host",
+                format!(
+                    "the program plans memory for it on {}, where the host cannot copy it; export with \
+                     MemoryPlanningPass(alloc_graph_input=False) and give a tensor that lies there",
+                    expected.device
+                ),
+            ));
+        }
+        if !device_of(given).is_host() {
+            return Err(Error::new(
+                ET_ERROR_NOT_SUPPORTED,
+                format!(
+                    "the tensor lies on {}, but the program copies this input to host memory; copy it to the host \
+                     before, or export with PropagateDeviceConfig(skip_h2d_for_method_inputs=True) and \
+                     MemoryPlanningPass(alloc_graph_input=False) to give it on the device",
+                    device_of(given)
+                ),
             ));
         }
         if size > 0 {
@@ -174,7 +195,7 @@ impl Method {
         list.get(index).map_or(ptr::null_mut(), |&v| self.values.values.at(v as usize))
     }
 
-    /// Lets an output be written to memory of the caller.
+    /// Lets an output be written to memory of the caller, on the output's device.
     pub fn set_output_data(&mut self, index: usize, data: *mut c_void, size: usize) -> Result<()> {
         let value = self.at(&self.plan()?.outputs, index, "output")?;
         let Some(Value::Tensor(tensor)) = self.plan()?.values.get(value as usize) else {
@@ -223,9 +244,18 @@ fn constant(traced: &str, found: &str) -> Error {
     ))
 }
 
-/// A tensor for messages: `float32[2, 4]`.
+/// Where a tensor's data lies.
+pub fn device_of(tensor: &et_tensor_t) -> Device {
+    Device { kind: tensor.device_type, index: tensor.device_index }
+}
+
+/// A tensor for messages: `float32[2, 4]`, `float32[2, 4] on cuda:0`.
 pub fn describe(tensor: &et_tensor_t) -> String {
     let dtype = Dtype::from_raw(tensor.dtype).map_or("unknown", Dtype::name);
     // SAFETY: only the shape is read, which a method's tensors always have.
-    format!("{dtype}{:?}", unsafe { TensorRef::new(tensor) }.sizes())
+    let sizes = unsafe { TensorRef::new(tensor) }.sizes();
+    match device_of(tensor) {
+        device if device.is_host() => format!("{dtype}{sizes:?}"),
+        device => format!("{dtype}{sizes:?} on {device}"),
+    }
 }

@@ -74,6 +74,7 @@ impl Method {
             scratch: Scratch::new(options.temp_allocator),
             restored: restored(plan),
             inputs_set: plan.inputs.iter().map(|&i| !is_tensor(plan, i)).collect(),
+            uses_devices: plan.values.iter().any(|v| matches!(v, Value::Tensor(t) if !t.device.is_host())),
             next: 0,
             executed: 0,
             tracer,
@@ -115,16 +116,9 @@ fn check_operators(plan: &Plan, own: &[Arc<Kernel>]) -> Result<()> {
             plan.name,
             names.join(", "),
             registry::kernel_count(),
-            registration_errors(),
+            registry::refusals(),
         ),
     ))
-}
-
-/// Refused registrations, as the end of a sentence.
-pub(super) fn registration_errors() -> String {
-    let errors: Vec<_> =
-        (0..registry::error_count()).filter_map(registry::error).map(CStr::to_string_lossy).collect();
-    if errors.is_empty() { String::new() } else { format!(", and these were refused: {}", errors.join("; ")) }
 }
 
 /// Which values a run may change: targets of moves and of the runtime's own operators, and what is handed to

@@ -1,6 +1,5 @@
 //! Memory of a method: planned buffers, arrays with stable addresses, and scratch for one instruction.
 
-use executorch_abi::device::et_device_allocator_t;
 use executorch_abi::error::*;
 use executorch_abi::memory::et_allocator_t;
 use executorch_abi::{Error, Result};
@@ -108,39 +107,6 @@ impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout, and freed once.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
-    }
-}
-
-/// Memory of a device.
-#[derive(Debug)]
-pub struct DeviceBlock {
-    data: *mut c_void,
-    index: i8,
-    allocator: &'static et_device_allocator_t,
-}
-
-impl DeviceBlock {
-    /// Allocates memory of a device.
-    pub fn new(allocator: &'static et_device_allocator_t, size: usize, index: i8) -> Result<Self> {
-        let mut data = ptr::null_mut();
-        let allocate = allocator.allocate.ok_or_else(|| exhausted(size))?;
-        // SAFETY: a registered allocator obeys the ABI; `data` is a place for the pointer.
-        Error::check(unsafe { allocate(allocator.user_data, size, ALIGNMENT, index, &mut data) })?;
-        Ok(Self { data, index, allocator })
-    }
-
-    /// Its first byte, on the device.
-    pub fn data(&self) -> *mut c_void {
-        self.data
-    }
-}
-
-impl Drop for DeviceBlock {
-    fn drop(&mut self) {
-        if let Some(deallocate) = self.allocator.deallocate {
-            // SAFETY: the memory came from this allocator and is freed once.
-            unsafe { deallocate(self.allocator.user_data, self.data, self.index) }
-        }
     }
 }
 

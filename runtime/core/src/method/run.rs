@@ -1,7 +1,7 @@
 //! Runs a method: a flat loop over resolved calls.
 
 use super::context::Running;
-use super::io::describe;
+use super::io::{describe, device_of};
 use super::trace::event_name;
 use super::{Action, Call, Method};
 use crate::prim;
@@ -13,7 +13,7 @@ use executorch_abi::tensor::et_tensor_t;
 use executorch_abi::value::*;
 use executorch_abi::{Dtype, Error, Result, TensorRef};
 use std::ffi::c_void;
-use std::ptr;
+use std::{ptr, slice};
 
 /// Upstream's guard against programs that never end.
 const MAX_INSTRUCTIONS: u64 = 10_000_000;
@@ -124,6 +124,10 @@ impl Method {
                 run(&unsafe { prim::Call::new(values) })?;
             }
             Action::Kernel(call) => {
+                if self.uses_devices {
+                    // SAFETY: the table holds the step's arguments.
+                    on_host(unsafe { arguments(args, count) })?;
+                }
                 let tracer = self.tracer.raw();
                 let mut running = Running { scratch: &mut self.scratch, tracer, message: None };
                 // SAFETY: the table holds the step's arguments.
@@ -215,6 +219,37 @@ unsafe fn arguments<'a>(args: *const *mut et_value_t, count: usize) -> &'a [*mut
     }
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(args, count) }
+}
+
+/// Refuses arguments of a kernel that the CPU cannot read or write.
+fn on_host(args: &[*mut et_value_t]) -> Result<()> {
+    for (index, &value) in args.iter().enumerate() {
+        // SAFETY: the arguments are values of the method, whose tensors and lists live as long as it; the tag says
+        // which member holds.
+        let tensors: &[*mut et_tensor_t] = unsafe {
+            let payload = &(*value).payload;
+            match (*value).tag {
+                ET_TAG_TENSOR => slice::from_ref(&payload.as_tensor),
+                ET_TAG_LIST_TENSOR | ET_TAG_LIST_OPTIONAL_TENSOR if payload.as_tensor_list.length > 0 => {
+                    slice::from_raw_parts(payload.as_tensor_list.data, payload.as_tensor_list.length)
+                }
+                _ => &[],
+            }
+        };
+        // SAFETY: as above; an absent tensor is null.
+        let away = tensors.iter().filter_map(|t| unsafe { t.as_ref() }).find(|t| !device_of(t).is_host());
+        if let Some(tensor) = away {
+            return Err(Error::new(
+                ET_ERROR_NOT_SUPPORTED,
+                format!(
+                    "argument {index} ({}) lies on a device, but kernels run on the CPU: give it on the host, or export \
+                     so that a delegate takes the operator over or a copy to the host stands before it",
+                    describe(tensor)
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// # Safety

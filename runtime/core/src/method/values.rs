@@ -1,10 +1,10 @@
 //! The values of a loaded method: its plan's values at addresses that kernels, delegates and callers hold.
 
-use super::memory::{Block, DeviceBlock, Table};
+use super::arenas::Arenas;
+use super::memory::{Block, Table};
 use crate::data_map::{DataMap, check_layout};
-use crate::ir::{Place, Plan, Storage, Tensor, Value};
+use crate::ir::{Plan, Storage, Tensor, Value};
 use crate::program::Program;
-use crate::registry;
 use crate::source::{Buffer, Segment, in_memory};
 use executorch_abi::error::*;
 use executorch_abi::loader::ET_SEGMENT_MUTABLE;
@@ -49,88 +49,9 @@ pub struct Values {
     folded: HashMap<u32, Arc<Block>>,
     _dims: Table<i32>,
     _orders: Table<u8>,
-    _blocks: Vec<Block>,
-    _device_blocks: Vec<DeviceBlock>,
+    _arenas: Arenas,
     /// External data, by its address.
     external: HashMap<usize, Buffer>,
-}
-
-/// The start of every planned buffer of a method.
-struct Arenas {
-    starts: Vec<*mut c_void>,
-    blocks: Vec<Block>,
-    device_blocks: Vec<DeviceBlock>,
-}
-
-impl Arenas {
-    fn own(plan: &Plan) -> Result<Self> {
-        let mut arenas = Self { starts: Vec::new(), blocks: Vec::new(), device_blocks: Vec::new() };
-        for buffer in &plan.buffers {
-            let size = in_memory(buffer.size)?;
-            if buffer.device.kind == ET_DEVICE_CPU {
-                let block = Block::zeroed(size)?;
-                arenas.starts.push(block.data().cast());
-                arenas.blocks.push(block);
-                continue;
-            }
-            let allocator = registry::find_device_allocator(buffer.device.kind).ok_or_else(|| {
-                Error::new(
-                    ET_ERROR_NOT_FOUND,
-                    format!(
-                        "the method plans memory on device type {}, for which no allocator is registered; load the \
-                         library of the delegate for that device",
-                        buffer.device.kind
-                    ),
-                )
-            })?;
-            let block = DeviceBlock::new(allocator, size, buffer.device.index)?;
-            arenas.starts.push(block.data());
-            arenas.device_blocks.push(block);
-        }
-        Ok(arenas)
-    }
-
-    fn given(plan: &Plan, given: &[et_arena_t]) -> Result<Self> {
-        if given.len() < plan.buffers.len() {
-            return Err(Error::new(
-                ET_ERROR_INVALID_ARGUMENT,
-                format!("{} planned buffers were given, the method has {}", given.len(), plan.buffers.len()),
-            ));
-        }
-        for (i, (arena, buffer)) in given.iter().zip(&plan.buffers).enumerate() {
-            if (arena.size as u64) < buffer.size {
-                return Err(Error::new(
-                    ET_ERROR_MEMORY_ALLOCATION_FAILED,
-                    format!(
-                        "planned buffer {i} was given {} bytes, the method needs {}",
-                        arena.size, buffer.size
-                    ),
-                ));
-            }
-            if arena.device_type != buffer.device.kind {
-                return Err(Error::new(
-                    ET_ERROR_INVALID_ARGUMENT,
-                    format!(
-                        "planned buffer {i} was given on device type {}, the method needs {}",
-                        arena.device_type, buffer.device.kind
-                    ),
-                ));
-            }
-            if buffer.size > 0 && (arena.data.is_null() || !arena.data.addr().is_multiple_of(16)) {
-                return Err(Error::new(
-                    ET_ERROR_INVALID_ARGUMENT,
-                    format!("planned buffer {i} must be given at an address that is a multiple of 16"),
-                ));
-            }
-        }
-        let starts = given.iter().map(|a| a.data).collect();
-        Ok(Self { starts, blocks: Vec::new(), device_blocks: Vec::new() })
-    }
-
-    fn at(&self, place: Place) -> *mut c_void {
-        let start = self.starts.get(place.buffer as usize).copied().unwrap_or(ptr::null_mut());
-        if start.is_null() { start } else { start.cast::<u8>().wrapping_add(place.offset as usize).cast() }
-    }
 }
 
 /// Where the data of tensors comes from.
@@ -150,14 +71,21 @@ impl<'a> Binder<'a> {
                 let bytes = self.program.constant(index)?;
                 Ok(bytes.as_ptr().cast_mut().cast())
             }
-            Storage::Planned(place) => Ok(self.arenas.at(place)),
+            Storage::Planned(place) => {
+                if tensor.name.is_some() && !tensor.device.is_host() {
+                    // State without an initial value starts at zero, as in host memory.
+                    self.arenas.fill(place, in_memory(tensor.nbytes)?, |_| Ok(()))?;
+                }
+                Ok(self.arenas.at(place))
+            }
             Storage::PlannedInitial { place, index } => {
                 let range = self.program.layout().mutable_data.get(index as usize);
                 let offset = range.map_or(0, |r| r.offset);
                 let segment =
                     Segment { kind: ET_SEGMENT_MUTABLE, index: index as usize, name: tensor.name.as_deref() };
-                let data = self.host(tensor, place)?;
-                self.program.loader().load_into(offset, data, segment)?;
+                self.arenas.fill(place, in_memory(tensor.nbytes)?, |data| {
+                    self.program.loader().load_into(offset, data, segment)
+                })?;
                 Ok(self.arenas.at(place))
             }
             Storage::External => {
@@ -173,27 +101,13 @@ impl<'a> Binder<'a> {
             }
             Storage::PlannedExternal(place) => {
                 let buffer = self.external(tensor)?;
-                let data = self.host(tensor, place)?;
-                data.copy_from_slice(buffer.bytes().get(..data.len()).unwrap_or_default());
+                self.arenas.fill(place, in_memory(tensor.nbytes)?, |data| {
+                    data.copy_from_slice(buffer.bytes().get(..data.len()).unwrap_or_default());
+                    Ok(())
+                })?;
                 Ok(self.arenas.at(place))
             }
         }
-    }
-
-    /// The bytes of a planned tensor, which must be on the host.
-    fn host(&self, tensor: &Tensor, place: Place) -> Result<&'a mut [u8]> {
-        if tensor.device.kind != ET_DEVICE_CPU {
-            return Err(Error::new(
-                ET_ERROR_NOT_SUPPORTED,
-                "a tensor with an initial value is planned on a device; only host memory can be initialised",
-            ));
-        }
-        let data = self.arenas.at(place);
-        if tensor.nbytes == 0 || data.is_null() {
-            return Ok(&mut []);
-        }
-        // SAFETY: the format's check keeps the tensor within its buffer, which nobody uses while a method is loaded.
-        Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), in_memory(tensor.nbytes)?) })
     }
 
     fn key(&self, tensor: &'a Tensor) -> Result<&'a std::ffi::CStr> {
@@ -337,8 +251,7 @@ impl Values {
             lists,
             _dims: dims,
             _orders: orders,
-            _blocks: arenas.blocks,
-            _device_blocks: arenas.device_blocks,
+            _arenas: arenas,
             external,
         };
         for list in 0..result.lists.len() {

@@ -1,10 +1,12 @@
 //! Operators on tensors' memory: views, rows of a growing tensor, copies between devices.
 
 use super::{Call, Prim};
-use crate::registry;
+use crate::device::{copy_from_host, copy_to_host};
+use crate::ir::Device;
 use executorch_abi::error::*;
 use executorch_abi::tensor::*;
 use executorch_abi::{Error, Result, TensorRef};
+use std::ffi::c_void;
 
 /// The names that [`find`] knows.
 pub const NAMES: &[&str] = &[
@@ -19,7 +21,8 @@ pub fn find(name: &str) -> Option<Prim> {
     match name {
         "executorch_prim::et_copy_index.tensor" => Some(Prim { arity: 3, run: copy_index }),
         "executorch_prim::et_view.default" => Some(Prim { arity: 3, run: view }),
-        "et_copy::_h2d_copy.out" | "et_copy::_d2h_copy.out" => Some(Prim { arity: 2, run: device_copy }),
+        "et_copy::_h2d_copy.out" => Some(Prim { arity: 2, run: to_device }),
+        "et_copy::_d2h_copy.out" => Some(Prim { arity: 2, run: to_host }),
         _ => None,
     }
 }
@@ -123,44 +126,63 @@ fn infer(wanted: &[i64], numel: usize, sizes: &mut [i32]) -> Result<()> {
     Ok(())
 }
 
-/// Copies `self` to `out`, one of which is on a device.
-fn device_copy(call: &Call<'_>) -> Result<()> {
+fn device_of(tensor: TensorRef<'_>) -> Device {
+    let raw = tensor.raw();
+    Device { kind: raw.device_type, index: raw.device_index }
+}
+
+/// Copies `self`, which is on the host, to `out`, which is on a device.
+fn to_device(call: &Call<'_>) -> Result<()> {
+    let (source, out) = (call.args.tensor(0)?, call.args.tensor(1)?);
+    let (from, to) = (device_of(source), device_of(out));
+    if !from.is_host() {
+        return Err(bad(format!(
+            "expected the argument `self` on the host, which the operator copies from; found it on {from}. Give the tensor \
+             on the host, or export with PropagateDeviceConfig(skip_h2d_for_method_inputs=True) and \
+             MemoryPlanningPass(alloc_graph_input=False) to give it on the device"
+        )));
+    }
+    if to.is_host() {
+        return Err(bad("expected the argument `out` on a device, found it on the host".into()));
+    }
+    // SAFETY: the tensors hold `size` bytes where they say that they are, which was checked.
+    copy(call, |target, origin, size| unsafe { copy_from_host(to, target, origin, size) })
+}
+
+/// Copies `self`, which is on a device, to `out`, which is on the host.
+fn to_host(call: &Call<'_>) -> Result<()> {
+    let (source, out) = (call.args.tensor(0)?, call.args.tensor(1)?);
+    let (from, to) = (device_of(source), device_of(out));
+    if from.is_host() {
+        return Err(bad("expected the argument `self` on a device, found it on the host".into()));
+    }
+    if !to.is_host() {
+        return Err(bad(format!("expected the argument `out` on the host, found it on {to}")));
+    }
+    // SAFETY: as in `to_device`.
+    copy(call, |target, origin, size| unsafe { copy_to_host(from, target, origin, size) })
+}
+
+/// Gives `out` the sizes of `self`, and `copy` the addresses and the number of bytes.
+fn copy(call: &Call<'_>, copy: impl FnOnce(*mut c_void, *const c_void, usize) -> Result<()>) -> Result<()> {
     let source = call.args.tensor(0)?;
     same_dtype(source, call.args.tensor(1)?)?;
-    // SAFETY: `disjoint` keeps the tensors apart before anything is written.
+    // SAFETY: the two lie on different devices, and no memory is read or written through the views.
     let mut out = unsafe { call.args.out(1) }?;
-    out.resize(source.sizes())?;
-    disjoint(out.view(), source)?;
+    out.resize(source.sizes()).map_err(|e| Error::new(ET_ERROR_INVALID_ARGUMENT, e.message))?;
+    if source.dim_order() != out.view().dim_order() {
+        return Err(bad("expected two tensors of one dim order".into()));
+    }
     let size = source.numel() * source.dtype()?.size();
+    let (target, origin) = (out.view().raw().data, source.raw().data);
     if size == 0 {
         return Ok(());
     }
-    let (from, to) = (source.raw(), out.view().raw());
-    let (destination, origin) = (to.data, from.data);
-    if destination.is_null() || origin.is_null() {
-        return Err(Error::new(ET_ERROR_INVALID_STATE, "a tensor of the copy has no memory yet"));
+    if target.is_null() || origin.is_null() {
+        let text = "a tensor of the copy has no memory yet: set the input or output that it belongs to";
+        return Err(Error::new(ET_ERROR_INVALID_STATE, text));
     }
-    let (kind, index) = match (from.device_type, to.device_type) {
-        (ET_DEVICE_CPU, ET_DEVICE_CPU) => {
-            out.bytes()?.copy_from_slice(source.bytes()?);
-            return Ok(());
-        }
-        (ET_DEVICE_CPU, kind) => (kind, to.device_index),
-        (kind, ET_DEVICE_CPU) => (kind, from.device_index),
-        (a, b) => return Err(bad(format!("a copy from device type {a} to {b} does not touch the host"))),
-    };
-    let allocator = registry::find_device_allocator(kind).ok_or_else(|| {
-        Error::new(
-            ET_ERROR_NOT_FOUND,
-            format!("no allocator for device type {kind} is registered; load the library of its delegate"),
-        )
-    })?;
-    let copy =
-        if to.device_type == ET_DEVICE_CPU { allocator.copy_to_host } else { allocator.copy_from_host };
-    let copy =
-        copy.ok_or_else(|| Error::new(ET_ERROR_INTERNAL, "the device allocator has no copy function"))?;
-    // SAFETY: both tensors hold `size` bytes on their devices, and a registered allocator obeys the ABI.
-    Error::check(unsafe { copy(allocator.user_data, destination, origin, size, index) })
+    copy(target, origin, size)
 }
 
 #[cfg(test)]

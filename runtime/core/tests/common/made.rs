@@ -12,6 +12,8 @@ pub enum Data {
     Constant(u32),
     /// In the one planned buffer, at an offset.
     Planned(u32),
+    /// In the one planned buffer, at offset 0, with constant number `.0` as its initial value.
+    Initial(u32),
 }
 
 /// A value.
@@ -29,6 +31,8 @@ pub enum Value {
     Tensors(Vec<i32>),
     /// A float32 tensor.
     Tensor(Vec<i32>, Data),
+    /// A float32 tensor on a device, by type and index.
+    On(Vec<i32>, Data, (i8, i8)),
 }
 
 /// An instruction.
@@ -65,6 +69,8 @@ pub struct Made {
     pub constants: Vec<Vec<f32>>,
     /// Bytes of the planned buffer.
     pub planned: i64,
+    /// Buffers on devices: number, counted from 1, type and index.
+    pub devices: Vec<(i32, i8, i8)>,
     /// Named data: key and segment; there is one segment, number 0.
     pub named: Vec<(&'static str, u32)>,
     /// How many copies of the method there are, all of one name; 0 for one.
@@ -105,10 +111,12 @@ impl Made {
         let offsets = b.create_vector(&offsets);
         let args = fb::SubsegmentOffsetsArgs { segment_index: 0, offsets: Some(offsets) };
         let constants = fb::SubsegmentOffsets::create(&mut b, &args);
+        let initial = b.create_vector(&[constants]);
         let args = fb::ProgramArgs {
             execution_plan: Some(plans),
             segments: Some(segments),
             constant_segment: Some(constants),
+            mutable_data_segments: Some(initial),
             named_data: Some(named),
             ..fb::ProgramArgs::default()
         };
@@ -152,6 +160,15 @@ impl Made {
             b,
             &fb::ChainArgs { instructions: Some(instructions), ..fb::ChainArgs::default() },
         );
+        let devices: Vec<_> = self
+            .devices
+            .iter()
+            .map(|&(buffer_idx, kind, device_index)| {
+                let device_type = fb::DeviceType(kind);
+                let args = fb::NonConstBufferDeviceArgs { buffer_idx, device_type, device_index };
+                fb::NonConstBufferDevice::create(b, &args)
+            })
+            .collect();
         let args = fb::ExecutionPlanArgs {
             name: Some(b.create_string("forward")),
             values: Some(b.create_vector(&values)),
@@ -161,6 +178,7 @@ impl Made {
             operators: Some(b.create_vector(&operators)),
             delegates: Some(b.create_vector(&delegates)),
             non_const_buffer_sizes: Some(b.create_vector(&[0, self.planned])),
+            non_const_buffer_device: Some(b.create_vector(&devices)),
             ..fb::ExecutionPlanArgs::default()
         };
         fb::ExecutionPlan::create(b, &args)
@@ -205,27 +223,50 @@ impl Value {
                 let list = fb::TensorList::create(b, &fb::TensorListArgs { items });
                 (Kind::TensorList, Some(list.as_union_value()))
             }
-            Self::Tensor(sizes, data) => (Kind::Tensor, Some(tensor(b, sizes, *data).as_union_value())),
+            Self::Tensor(sizes, data) => (Kind::Tensor, Some(tensor(b, sizes, *data, None).as_union_value())),
+            Self::On(sizes, data, device) => {
+                (Kind::Tensor, Some(tensor(b, sizes, *data, Some(*device)).as_union_value()))
+            }
         };
         fb::EValue::create(b, &fb::EValueArgs { val_type, val })
     }
 }
 
-fn tensor<'a>(b: &mut Builder<'a>, sizes: &[i32], data: Data) -> WIPOffset<fb::Tensor<'a>> {
+fn tensor<'a>(
+    b: &mut Builder<'a>,
+    sizes: &[i32],
+    data: Data,
+    device: Option<(i8, i8)>,
+) -> WIPOffset<fb::Tensor<'a>> {
     let order: Vec<u8> = (0..sizes.len() as u8).collect();
-    let allocation_info = match data {
-        Data::Planned(offset) => Some(fb::AllocationDetails::create(
-            b,
-            &fb::AllocationDetailsArgs { memory_id: 1, memory_offset_low: offset, memory_offset_high: 0 },
-        )),
+    let offset = match data {
+        Data::Planned(offset) => Some(offset),
+        Data::Initial(_) => Some(0),
         _ => None,
     };
+    let extra_tensor_info = match (device, data) {
+        (Some((kind, device_index)), _) => Some((fb::DeviceType(kind), device_index)),
+        (None, Data::Initial(_)) => Some((fb::DeviceType::CPU, 0)),
+        (None, _) => None,
+    };
+    let extra_tensor_info = extra_tensor_info.map(|(device_type, device_index)| {
+        let args =
+            fb::ExtraTensorInfoArgs { device_type, device_index, ..fb::ExtraTensorInfoArgs::default() };
+        fb::ExtraTensorInfo::create(b, &args)
+    });
+    let allocation_info = offset.map(|offset| {
+        fb::AllocationDetails::create(
+            b,
+            &fb::AllocationDetailsArgs { memory_id: 1, memory_offset_low: offset, memory_offset_high: 0 },
+        )
+    });
     let args = fb::TensorArgs {
         scalar_type: fb::ScalarType::FLOAT,
         sizes: Some(b.create_vector(sizes)),
         dim_order: Some(b.create_vector(&order)),
-        data_buffer_idx: if let Data::Constant(index) = data { index } else { 0 },
+        data_buffer_idx: if let Data::Constant(index) | Data::Initial(index) = data { index } else { 0 },
         allocation_info,
+        extra_tensor_info,
         ..fb::TensorArgs::default()
     };
     fb::Tensor::create(b, &args)

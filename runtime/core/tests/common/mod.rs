@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 pub mod counting;
+pub mod fake;
 pub mod made;
 pub mod random;
 

@@ -15,7 +15,14 @@
 #include "executorch/c/tensor.h"
 
 /**
- * Allocates and copies memory of one device type. Its functions must be thread-safe.
+ * Allocates and copies memory of one device type. Its functions must be thread-safe, and fail with a code after
+ * `et_set_last_error`.
+ *
+ * Delegates may return before their work on the device is done. The copies come after the work that was started before
+ * on the calling thread, and are complete on return.
+ *
+ * The table grows at its end, and `struct_size` says how much of it is there: who asks `et_device_allocator_find` for
+ * one compares it before reading an entry past `copy_to_host`.
  */
 typedef struct et_device_allocator_t {
   /**
@@ -35,7 +42,7 @@ typedef struct et_device_allocator_t {
    */
   void *user_data;
   /**
-   * Allocates `size` bytes on device `index`.
+   * Allocates `size` bytes, at least 1, on device `index`, aligned to `alignment` (a power of two).
    */
   et_error_t (*allocate)(void *user_data, size_t size, size_t alignment, int8_t index, void **out);
   /**
@@ -58,6 +65,19 @@ typedef struct et_device_allocator_t {
                              const void *source,
                              size_t size,
                              int8_t index);
+  /**
+   * Copies within device `index`, complete on return; null if it cannot: the runtime then copies through the host.
+   */
+  et_error_t (*copy_on_device)(void *user_data,
+                               void *destination,
+                               const void *source,
+                               size_t size,
+                               int8_t index);
+  /**
+   * Waits for the work that delegates started on device `index` and did not wait for: that of the stream which the
+   * calling thread chose (`et_caller_stream_set`), or all if it chose none. Null if they leave none.
+   */
+  et_error_t (*synchronize)(void *user_data, int8_t index);
 } et_device_allocator_t;
 
 #ifdef __cplusplus
@@ -74,9 +94,45 @@ extern et_error_t et_register_device_allocator(const et_registration_t *registra
                                                const struct et_device_allocator_t *allocator);
 
 /**
- * The allocator of a device type; null if none is registered.
+ * The allocator of a device type, as it was registered; null if none is. Its `struct_size` says how much of the table
+ * is there.
  */
 extern const struct et_device_allocator_t *et_device_allocator_find(et_device_type_t device_type);
+
+/**
+ * Allocates `size` bytes on a device through its allocator, aligned to `alignment` (a power of two); free them with
+ * `et_device_free`. The host is a device too. For no bytes, `out` becomes null.
+ *
+ * Fails with `ET_ERROR_NOT_FOUND` and a message that says what brings the allocator if there is none.
+ */
+extern et_error_t et_device_allocate(et_device_type_t device_type,
+                                     int8_t index,
+                                     size_t size,
+                                     size_t alignment,
+                                     void **out);
+
+/**
+ * Frees what `et_device_allocate` gave for the same device. Null is ignored.
+ */
+extern void et_device_free(et_device_type_t device_type, int8_t index, void *data);
+
+/**
+ * Copies `size` bytes between two devices, one of which may be the host; the places must not overlap. Complete on
+ * return. Copies between different devices, or on one whose allocator does not offer it, go through the host.
+ */
+extern et_error_t et_device_copy(void *destination,
+                                 et_device_type_t destination_type,
+                                 int8_t destination_index,
+                                 const void *source,
+                                 et_device_type_t source_type,
+                                 int8_t source_index,
+                                 size_t size);
+
+/**
+ * Waits for the work on a device that delegates started and did not wait for (see
+ * `et_device_allocator_t::synchronize`).
+ */
+extern et_error_t et_device_synchronize(et_device_type_t device_type, int8_t index);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -18,6 +18,7 @@
 #include <executorch/extension/flat_tensor/flat_tensor_data_map.h>
 #include <executorch/extension/named_data_map/merged_data_map.h>
 #include <executorch/runtime/backend/backend_options_map.h>
+#include <executorch/runtime/core/device_memory_buffer.h>
 #include <executorch/runtime/core/evalue.h>
 #include <executorch/runtime/core/event_tracer.h>
 #include <executorch/runtime/core/hierarchical_allocator.h>
@@ -67,7 +68,8 @@ class Module {
 
   /// A program in a file. The file is opened by `load`. `memory_allocator` is for what delegates keep with a method,
   /// `temp_allocator` for the memory of one instruction; without them the runtime allocates. With
-  /// `share_memory_arenas`, all methods use the same planned buffers: values of one are overwritten by another.
+  /// `share_memory_arenas`, all methods use the same planned buffers: values of one are overwritten by another; a method
+  /// with memory on a device cannot be loaded then (`Error::NotSupported`).
   explicit Module(
       const std::string& file_path,
       const LoadMode load_mode = LoadMode::File,
@@ -395,7 +397,8 @@ class Module {
   }
 
   /// Lets an output of a method be written to the memory of a tensor, for all coming runs. The memory must outlive
-  /// them. `Error::InvalidState` if the output's memory is planned.
+  /// them. `Error::InvalidState` if the output's memory is planned, `Error::InvalidArgument` if the tensor lies on another
+  /// device than the one where the program writes the output.
   ET_NODISCARD runtime::Error set_output(
       const std::string& method_name,
       runtime::EValue output_value,
@@ -404,6 +407,15 @@ class Module {
     ET_ASSIGN_OR_RETURN(
         const executorch::aten::Tensor tensor, output_value.tryToTensor(), "output %zu of %s", output_index,
         method_name.c_str());
+    ET_ASSIGN_OR_RETURN(const runtime::TensorInfo info, method->method_meta().output_tensor_meta(output_index));
+    // Who makes a tensor of a device's address may leave the device out.
+    const executorch::aten::Device given = tensor.device(), wanted = info.device();
+    ET_CHECK_OR_RETURN_ERROR(
+        given == wanted || given.is_cpu(), InvalidArgument,
+        "output %zu of %s: the tensor lies on device %d of type %d, but the program writes to device %d of type %d "
+        "(1 is CUDA, 0 the host)",
+        output_index, method_name.c_str(), given.index(), static_cast<int>(given.type()), wanted.index(),
+        static_cast<int>(wanted.type()));
     return method->set_output_data_ptr(tensor.mutable_data_ptr(), tensor.nbytes(), output_index);
   }
 
@@ -475,7 +487,7 @@ class Module {
     std::unique_ptr<runtime::HierarchicalAllocator> planned;
     std::unique_ptr<runtime::MemoryManager> memory;
     std::vector<Kernel> kernels;
-    std::vector<std::unique_ptr<uint8_t[]>> outputs;
+    std::vector<runtime::DeviceMemoryBuffer> outputs;
     std::unique_ptr<Method> method;
   };
 
@@ -547,7 +559,18 @@ class Module {
     return data_maps_.empty() ? nullptr : data_maps_.front().get();
   }
 
-  // Allocates planned buffers that are large enough for any method of the program, once.
+  // Memory that methods share lies on the host: a device's belongs to one of them.
+  runtime::Result<bool> can_share(const MethodMeta& meta) const {
+    for (size_t b = 0; b < meta.num_memory_planned_buffers(); ++b) {
+      ET_ASSIGN_OR_RETURN(const runtime::etensor::Device device, meta.memory_planned_buffer_device(b));
+      if (!device.is_cpu()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Allocates planned buffers that are large enough for any method of the program that can share them, once.
   runtime::Error grow_arenas() {
     if (!arenas_.empty()) {
       return runtime::Error::Ok;
@@ -555,14 +578,11 @@ class Module {
     for (size_t i = 0; i < program_->num_methods(); ++i) {
       ET_ASSIGN_OR_RETURN(const char* name, program_->get_method_name(i));
       ET_ASSIGN_OR_RETURN(const MethodMeta meta, program_->method_meta(name));
-      const size_t count = meta.num_memory_planned_buffers();
+      ET_ASSIGN_OR_RETURN(const bool shares, can_share(meta));
+      const size_t count = shares ? meta.num_memory_planned_buffers() : 0;
       arenas_.resize(arenas_.size() < count ? count : arenas_.size());
       for (size_t b = 0; b < count; ++b) {
         ET_ASSIGN_OR_RETURN(const int64_t size, meta.memory_planned_buffer_size(b));
-        ET_ASSIGN_OR_RETURN(const runtime::etensor::Device device, meta.memory_planned_buffer_device(b));
-        ET_CHECK_OR_RETURN_ERROR(
-            device.is_cpu(), NotSupported, "planned buffer %zu of %s lies on a device: methods cannot share it", b,
-            name);
         arenas_[b].size = arenas_[b].size < static_cast<size_t>(size) ? static_cast<size_t>(size) : arenas_[b].size;
       }
     }
@@ -581,6 +601,11 @@ class Module {
   // Gives a method its part of the shared planned buffers.
   runtime::Error view_arenas(const std::string& method_name, Holder& holder) const {
     ET_ASSIGN_OR_RETURN(const MethodMeta meta, program_->method_meta(method_name.c_str()));
+    ET_ASSIGN_OR_RETURN(const bool shares, can_share(meta));
+    ET_CHECK_OR_RETURN_ERROR(
+        shares, NotSupported,
+        "%s plans memory on a device, which methods cannot share: make the module without share_memory_arenas",
+        method_name.c_str());
     for (size_t b = 0; b < meta.num_memory_planned_buffers(); ++b) {
       ET_ASSIGN_OR_RETURN(const int64_t size, meta.memory_planned_buffer_size(b));
       holder.buffers.emplace_back(arenas_[b].start(), static_cast<size_t>(size));
@@ -590,7 +615,8 @@ class Module {
     return runtime::Error::Ok;
   }
 
-  // Gives memory to the outputs that have none, for programs that were exported without planned outputs.
+  // Gives memory to the outputs that have none, where the program writes them: for programs that were exported without
+  // planned outputs.
   // `set_output` replaces it.
   static runtime::Error allocate_outputs(Holder& holder) {
     for (size_t i = 0; i < holder.method->outputs_size(); ++i) {
@@ -602,10 +628,12 @@ class Module {
       if (info.is_memory_planned() || info.nbytes() == 0) {
         continue;
       }
-      std::unique_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[info.nbytes()]);
-      ET_CHECK_OR_RETURN_ERROR(
-          memory != nullptr, MemoryAllocationFailed, "no memory for output %zu of %zu bytes", i, info.nbytes());
-      ET_CHECK_OK_OR_RETURN_ERROR(holder.method->set_output_data_ptr(memory.get(), info.nbytes(), i));
+      ET_ASSIGN_OR_RETURN(
+          runtime::DeviceMemoryBuffer memory,
+          runtime::DeviceMemoryBuffer::create(
+              info.nbytes(), info.device().type(), info.device().index(), Arena::kAlignment),
+          "output %zu of %zu bytes", i, info.nbytes());
+      ET_CHECK_OK_OR_RETURN_ERROR(holder.method->set_output_data_ptr(memory.data(), info.nbytes(), i));
       holder.outputs.push_back(std::move(memory));
     }
     return runtime::Error::Ok;

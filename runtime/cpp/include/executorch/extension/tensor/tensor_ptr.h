@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <executorch/c/device.h>
+#include <executorch/runtime/core/device_memory_buffer.h>
 #include <executorch/runtime/core/error.h>
 #include <executorch/runtime/core/exec_aten/exec_aten.h>
 #include <executorch/runtime/core/exec_aten/util/dim_order_util.h>
@@ -386,35 +387,31 @@ inline TensorPtr clone_tensor_ptr_to(const TensorPtr& tensor, executorch::aten::
     return clone_tensor_ptr(tensor);
   }
   ET_CHECK_MSG(source.is_cpu() != target.is_cpu(), "%s", "one of the two devices must be the host");
-  const executorch::aten::Device device = source.is_cpu() ? target : source;
-  const et_device_allocator_t* allocator = et_device_allocator_find(static_cast<et_device_type_t>(device.type()));
-  ET_CHECK_MSG(
-      allocator != nullptr, "no allocator is registered for device type %d: load the delegate that brings it",
-      static_cast<int>(device.type()));
   std::vector<executorch::aten::SizesType> sizes(tensor->sizes().begin(), tensor->sizes().end());
   std::vector<executorch::aten::DimOrderType> dim_order(tensor->dim_order().begin(), tensor->dim_order().end());
   std::vector<executorch::aten::StridesType> strides(tensor->strides().begin(), tensor->strides().end());
   const size_t nbytes = tensor->nbytes();
+  auto copy_to = [&](void* memory) {
+    const et_error_t error = et_device_copy(
+        memory, static_cast<et_device_type_t>(target.type()), target.index(), tensor->const_data_ptr(),
+        static_cast<et_device_type_t>(source.type()), source.index(), nbytes);
+    ET_CHECK_MSG(error == ET_OK, "%s", et_last_error_message());
+  };
   if (target.is_cpu()) {
     std::vector<uint8_t> bytes(nbytes);
-    const et_error_t error = allocator->copy_to_host(
-        allocator->user_data, bytes.data(), tensor->const_data_ptr(), nbytes, source.index());
-    ET_CHECK_MSG(error == ET_OK, "%s", "copying from the device failed");
+    copy_to(bytes.data());
     return make_tensor_ptr(
         std::move(sizes), std::move(bytes), std::move(dim_order), std::move(strides), tensor->scalar_type(),
         tensor->shape_dynamism());
   }
-  void* memory = nullptr;
-  et_error_t error =
-      allocator->allocate(allocator->user_data, nbytes, alignof(std::max_align_t), target.index(), &memory);
-  ET_CHECK_MSG(error == ET_OK, "no device memory for %zu bytes", nbytes);
-  error = allocator->copy_from_host(allocator->user_data, memory, tensor->const_data_ptr(), nbytes, target.index());
-  ET_CHECK_MSG(error == ET_OK, "%s", "copying to the device failed");
+  auto memory = runtime::DeviceMemoryBuffer::create(nbytes, target.type(), target.index(), alignof(std::max_align_t));
+  ET_CHECK_MSG(memory.ok(), "%s", et_last_error_message());
+  copy_to(memory->data());
+  void* data = memory->data();
+  auto owner = std::make_shared<runtime::DeviceMemoryBuffer>(std::move(*memory));
   return make_tensor_ptr(
-      std::move(sizes), memory, std::move(dim_order), std::move(strides), tensor->scalar_type(), target,
-      tensor->shape_dynamism(), [allocator, index = target.index()](void* data) {
-        allocator->deallocate(allocator->user_data, data, index);
-      });
+      std::move(sizes), data, std::move(dim_order), std::move(strides), tensor->scalar_type(), target,
+      tensor->shape_dynamism(), [owner = std::move(owner)](void*) {});
 }
 
 } // namespace extension

@@ -42,8 +42,8 @@ class Method final {
   /// Sets input `input_idx`.
   ///
   /// A tensor must have the input's element type, rank and dim order, and sizes that it allows. If the input's memory
-  /// is planned, the data is copied; otherwise the method uses the caller's data until it is set again. Numbers and
-  /// strings must equal what the program was exported with. `Error::InvalidArgument` tells what does not fit.
+  /// is planned, the data is copied, which the host must be able to do (`Error::NotSupported` otherwise); else the method
+  /// uses the caller's data until it is set again. Numbers and strings must equal what the program was exported with. `Error::InvalidArgument` tells what does not fit.
   ET_NODISCARD Error set_input(const EValue& input_evalue, size_t input_idx) {
     return internal::from_c(et_method_set_input(method(), input_idx, internal::to_c(&input_evalue)));
   }
@@ -59,7 +59,8 @@ class Method final {
     return Error::Ok;
   }
 
-  /// Lets output `output_idx` be written to `buffer`, which must hold `size` bytes for all coming runs.
+  /// Lets output `output_idx` be written to `buffer`, which must hold `size` bytes for all coming runs, on the device that
+  /// `method_meta().output_tensor_meta(output_idx)` tells.
   /// `Error::InvalidState` if the output's memory is planned, `Error::InvalidArgument` if `size` is too small.
   ET_NODISCARD Error set_output_data_ptr(void* buffer, size_t size, size_t output_idx) {
     return internal::from_c(et_method_set_output_data(method(), output_idx, buffer, size));

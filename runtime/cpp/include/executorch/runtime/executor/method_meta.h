@@ -48,6 +48,11 @@ class TensorInfo final {
     return static_cast<executorch::aten::TensorShapeDynamism>(info_.dynamism);
   }
 
+  /// Where its memory is planned; for a tensor without planned memory, where the program wants it.
+  etensor::Device device() const {
+    return {static_cast<etensor::DeviceType>(info_.device_type), info_.device_index};
+  }
+
   /// Whether its memory is the method's: an input is then copied when it is set, and an output cannot be redirected.
   bool is_memory_planned() const {
     return info_.is_memory_planned;
