@@ -67,7 +67,8 @@ static std::vector<float> sums() {
 }
 
 static std::vector<EValue> host_inputs() {
-  return {EValue(make_tensor_ptr({2, 4}, kA)), EValue(make_tensor_ptr({2, 4}, kB))};
+  static const TensorPtr a = make_tensor_ptr({2, 4}, kA), b = make_tensor_ptr({2, 4}, kB);
+  return {EValue(a), EValue(b)};
 }
 
 static std::vector<float> values(const executorch::aten::Tensor& tensor) {
@@ -89,8 +90,7 @@ static void copies() {
   for (const char* name : {"device_copies", "device_given"}) {
     Module module(file(name));
     for (int i = 0; i < 2; ++i) {
-      const std::vector<EValue> inputs = host_inputs();
-      const Result<std::vector<EValue>> outputs = module.forward(inputs);
+      const Result<std::vector<EValue>> outputs = module.forward(host_inputs());
       if (CHECK(outputs.ok())) {
         CHECK(values((*outputs)[0].toTensor()) == between());
       }
