@@ -45,15 +45,21 @@ pub fn toolchain(place: &Place, stage: &Path, zig: &Path) -> Result<()> {
             "https://github.com/llvm/llvm-project",
         ),
     ];
-    let sysroot = PathBuf::from(rustc(&["--print", "sysroot"])?.trim());
-    let zig = zig.parent().context("zig lies in no folder")?;
     let licenses = stage.join("licenses");
     fs::create_dir_all(&licenses)?;
-    for (name, text) in [
-        ("rust-std", sysroot.join("share/doc/rust/COPYRIGHT-library.html")),
-        ("zig-compiler-rt", zig.join("LICENSE")),
-        ("zig-libunwind", zig.join("lib/libunwind/LICENSE.TXT")),
-    ] {
+    let texts = match place.tools.given() {
+        Some(given) => linked.iter().map(|part| given.join("share/licenses").join(&part.name)).collect(),
+        None => {
+            let sysroot = PathBuf::from(rustc(&["--print", "sysroot"])?.trim());
+            let zig = zig.parent().context("zig lies in no folder")?;
+            vec![
+                sysroot.join("share/doc/rust/COPYRIGHT-library.html"),
+                zig.join("LICENSE"),
+                zig.join("lib/libunwind/LICENSE.TXT"),
+            ]
+        }
+    };
+    for (Part { name, .. }, text) in linked.iter().zip(texts) {
         fs::copy(&text, licenses.join(name)).with_context(|| text.display().to_string())?;
     }
     let tools = [("rustc", version.trim()), ("zig", zig_version)];

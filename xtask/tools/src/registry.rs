@@ -10,6 +10,10 @@ use std::process::Command;
 /// The linker and C compiler: clang and lld with the headers and symbol lists of every glibc.
 const ZIG: &str = "ziglang==0.15.2";
 
+/// Environment variable: a folder with tools that are taken as they are, where nothing may be installed. Its `bin` has
+/// `zig`, `cmake`, `ninja` and `python`, and its `share/licenses` the licences of what compilers link in.
+const GIVEN: &str = "EXECUTORCH_TOOLS";
+
 /// The folder with the virtual environments.
 #[derive(Clone, Debug)]
 pub struct Tools {
@@ -23,6 +27,11 @@ impl Tools {
     /// The tools in `dir`, which need not exist yet.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
+    }
+
+    /// The folder that `EXECUTORCH_TOOLS` names: its tools are used instead of those of registries.
+    pub fn given(&self) -> Option<PathBuf> {
+        std::env::var_os(GIVEN).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
     /// The folder.
@@ -54,6 +63,19 @@ impl Tools {
 
     /// The zig executable.
     pub fn zig(&self) -> Result<PathBuf> {
+        if let Some(given) = self.given() {
+            let zig = given.join("bin/zig");
+            let found = output(Command::new(&zig).arg("version"))?;
+            let wanted = ZIG.rsplit('=').next().unwrap_or_default();
+            if found.trim() != wanted {
+                bail!(
+                    "{} is zig {}, expected {wanted}: what is built depends on it",
+                    zig.display(),
+                    found.trim()
+                );
+            }
+            return Ok(zig);
+        }
         let venv = self.venv("zig", &[ZIG])?;
         let script = "import ziglang, os; print(os.path.join(os.path.dirname(ziglang.__file__), 'zig'))";
         Ok(output(Command::new(venv.join("bin/python")).args(["-c", script]))?.trim().into())
@@ -66,6 +88,9 @@ impl Tools {
 
     /// An environment with cmake and ninja.
     pub fn cmake(&self) -> Result<PathBuf> {
+        if let Some(given) = self.given() {
+            return Ok(given);
+        }
         self.venv("cmake", &["cmake>=3.19,<5", "ninja"])
     }
 }

@@ -4,7 +4,8 @@ use anyhow::{Context, Result, bail};
 use executorch_tools::Tools;
 use std::path::{Path, PathBuf};
 
-/// Environment variable: a folder that holds the source archives, so that nothing is downloaded.
+/// Environment variable: a folder that holds the source archives, or a folder for each project with what is in its
+/// archive, so that nothing is downloaded.
 pub const SOURCES: &str = "EXECUTORCH_XNNPACK_SOURCES";
 /// Environment variable: the folder that keeps finished builds, instead of `native` in cargo's target folder.
 /// It may be shared by any number of source trees.

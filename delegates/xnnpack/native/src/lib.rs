@@ -13,4 +13,4 @@ mod wrapper;
 
 pub use cache::{Library, build};
 pub use config::{CACHE, Config, FLAGS, SOURCES, Target, cache};
-pub use source::{Source, sources};
+pub use source::{Source, pristine, sources};

@@ -68,26 +68,63 @@ pub fn sources() -> Result<BTreeMap<String, Source>> {
     toml::from_str(include_str!("../sources.toml")).context("sources.toml")
 }
 
-/// Unpacks all archives below `into`, one folder per project, makes the [`CHANGES`], and returns the folders of their files.
+/// Puts all sources below `into`, one folder per project, makes the [`CHANGES`], and returns the folders of their files.
 ///
-/// They are taken from `local` if that is given, else downloaded into `archives` and kept there.
+/// They are taken from `local` if that is given: the archives, or a folder for each project with what is in its archive,
+/// which is not verified here. Else the archives are downloaded into `archives` and kept there.
 pub fn unpack(local: Option<&Path>, archives: &Path, into: &Path) -> Result<BTreeMap<String, PathBuf>> {
+    let all = sources()?;
+    let trees = local.filter(|folder| all.keys().all(|name| folder.join(name).is_dir()));
+    let folders = match (trees, local) {
+        (Some(trees), _) => copy(&all, trees, into)?,
+        (None, Some(folder)) => extract(&all, find(&all, folder)?, into)?,
+        (None, None) => extract(&all, download(&all, archives)?, into)?,
+    };
+    CHANGES.iter().try_for_each(|change| change.apply(&folders))?;
+    Ok(folders)
+}
+
+/// Puts the sources as their projects published them below `into`, one folder per project, and returns the folders of
+/// their files. The archives come from `local`, or are downloaded into `archives`.
+pub fn pristine(local: Option<&Path>, archives: &Path, into: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let all = sources()?;
     let files = match local {
         Some(folder) => find(&all, folder)?,
         None => download(&all, archives)?,
     };
+    extract(&all, files, into)
+}
+
+/// Copies the folders in `trees`, whose files may be read-only.
+fn copy(all: &BTreeMap<String, Source>, trees: &Path, into: &Path) -> Result<BTreeMap<String, PathBuf>> {
+    let mut folders = BTreeMap::new();
+    for (name, source) in all {
+        // As deep as in the archive: names of files may stand in what is compiled.
+        let folder = into.join(name).join(&source.inside);
+        fs::create_dir_all(&folder)?;
+        output(Command::new("cp").args(["-R", "--"]).arg(trees.join(name).join(".")).arg(&folder))?;
+        output(Command::new("chmod").args(["-R", "u+w", "--"]).arg(&folder))?;
+        folders.insert(name.clone(), folder);
+    }
+    Ok(folders)
+}
+
+/// Unpacks `files`, the archives of `all` in their order.
+fn extract(
+    all: &BTreeMap<String, Source>,
+    files: Vec<PathBuf>,
+    into: &Path,
+) -> Result<BTreeMap<String, PathBuf>> {
     if Command::new("xz").arg("--version").output().is_err() {
         apt(&["xz-utils"])?;
     }
     let mut folders = BTreeMap::new();
-    for ((name, source), file) in all.into_iter().zip(files) {
-        let folder = into.join(&name);
+    for ((name, source), file) in all.iter().zip(files) {
+        let folder = into.join(name);
         fs::create_dir_all(&folder)?;
         output(Command::new("tar").args(["--no-same-owner", "-xJf"]).arg(&file).arg("-C").arg(&folder))?;
-        folders.insert(name, folder.join(&source.inside));
+        folders.insert(name.clone(), folder.join(&source.inside));
     }
-    CHANGES.iter().try_for_each(|change| change.apply(&folders))?;
     Ok(folders)
 }
 
@@ -152,6 +189,23 @@ mod tests {
             assert!(source.sha256.len() == 64 && source.sha256.bytes().all(|b| b.is_ascii_hexdigit()));
             assert!(!source.file.contains('/') && source.path.starts_with("pool/"));
         }
+    }
+
+    #[test]
+    fn unpacked_sources_are_copied_and_changed() {
+        let (trees, into) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for name in sources().unwrap().keys() {
+            let include = trees.path().join(name).join("include");
+            fs::create_dir_all(&include).unwrap();
+            let header = include.join("xnnpack.h");
+            fs::write(&header, format!("{name}\n{}", CHANGES[0].from)).unwrap();
+            fs::set_permissions(header, std::os::unix::fs::PermissionsExt::from_mode(0o444)).unwrap();
+        }
+        let folders = unpack(Some(trees.path()), Path::new("none"), into.path()).unwrap();
+        assert_eq!(folders.len(), 4);
+        let read = |name: &str| fs::read_to_string(folders[name].join("include/xnnpack.h")).unwrap();
+        assert_eq!(read("xnnpack"), format!("xnnpack\n{}", CHANGES[0].to));
+        assert_eq!(read("fxdiv"), format!("fxdiv\n{}", CHANGES[0].from));
     }
 
     #[test]
