@@ -2,7 +2,7 @@
 
 use crate::installed::Environment;
 use crate::place::Place;
-use crate::{bindings, demo, dry_run, gate, headers, provenance, readme, schema, wheel};
+use crate::{bindings, demo, dry_run, gate, headers, nix, provenance, readme, schema, wheel};
 use anyhow::{Context, Result};
 use executorch_tools::command::{self, step};
 use executorch_xnnpack_native::Target;
@@ -38,6 +38,7 @@ pub fn run(place: &Place) -> Result<ExitCode> {
     for (what, script) in [("operator", "coverage.py"), ("kind of XNNPACK node", "xnnpack_coverage.py")] {
         tally.check(&format!("every {what} has a conformance case"), || covered(place, script));
     }
+    tally.check("the flake evaluates, and reads the same rows", || nix::evaluates(place));
     tally.check("C headers are current", || headers::generate(place, true));
     tally.check("readers of the file formats are current", || schema::generate(place, true));
     tally.check("declarations of XNNPACK are current", || bindings::generate(place, true));

@@ -91,6 +91,25 @@ pub fn input(place: &Place, row: &str, image: Option<&Image>) -> PathBuf {
     folder(place, row, image).join("input")
 }
 
+/// Fills a new folder with what the gate is handed on `image`, but for its program. `wheelhouse` is the command.
+pub fn fill(
+    place: &Place,
+    name: &str,
+    image: &str,
+    wheel: &Path,
+    wheelhouse: &Path,
+    folder: &Path,
+) -> Result<()> {
+    let components = component::load(&place.root.join("wheels/components.toml"))?;
+    let rows = row::load(&place.root.join("wheels/rows.toml"), &components)?;
+    let row = row::find(&rows, name)?;
+    let rules = Rules::of(&row.components, skips(row, image));
+    Input { place, name, image, wheel, rules: &rules, patience: EMULATED, wheelhouse }.write(folder)
+}
+
+/// How much longer than here things may take in an emulated machine.
+const EMULATED: f64 = 20.0;
+
 /// Runs the gate; fails unless the report passes. Prints the report's path.
 pub fn gate(place: &Place, request: &Request) -> Result<()> {
     let components = component::load(&place.root.join("wheels/components.toml"))?;
@@ -114,8 +133,17 @@ pub fn gate(place: &Place, request: &Request) -> Result<()> {
             fs::remove_dir_all(old).with_context(|| old.display().to_string())?;
         }
     }
-    let patience = if image.is_some() { 20.0 } else { 2.0 };
-    let filled = Input { place, name: &request.row, image: &name, wheel: &wheel, rules: &rules, patience };
+    let patience = if image.is_some() { EMULATED } else { 2.0 };
+    let wheelhouse = wheelhouse::program(place)?;
+    let filled = Input {
+        place,
+        name: &request.row,
+        image: &name,
+        wheel: &wheel,
+        rules: &rules,
+        patience,
+        wheelhouse: &wheelhouse,
+    };
     filled.write(&input)?;
     step("build the gate", || program(place, row.system.arch(), &input.join(PROGRAM)))?;
 
@@ -196,6 +224,7 @@ struct Input<'a> {
     wheel: &'a Path,
     rules: &'a Rules,
     patience: f64,
+    wheelhouse: &'a Path,
 }
 
 impl Input<'_> {
@@ -224,9 +253,8 @@ impl Input<'_> {
             }
         }
         let digest = wheel::file_digest(self.wheel)?;
-        let program = wheelhouse::program(self.place)?;
-        add(&program, &folder.join("index"), self.name, self.wheel)?;
-        decoy(&program, folder, self.name)?;
+        add(self.wheelhouse, &folder.join("index"), self.name, self.wheel)?;
+        decoy(self.wheelhouse, folder, self.name)?;
         let list = |names: &[String]| format!("{names:?}");
         let gate = format!(
             "row = {:?}\nversion = {version:?}\nwheel = {file:?}\nsha256 = {digest:?}\nimage = {:?}\nindex = {INDEX:?}\n\

@@ -8,6 +8,7 @@ mod gate;
 mod headers;
 mod installed;
 mod linker;
+mod nix;
 mod place;
 mod provenance;
 mod readme;
@@ -54,6 +55,37 @@ enum Task {
         /// Build a second time from a copy in another folder, and compare.
         #[arg(long)]
         check_reproducible: bool,
+        /// Build again by the flake, and compare.
+        #[arg(long)]
+        check_flake: bool,
+    },
+    /// One step of `wheel`, for builders with steps of their own: link a component, or compile what all depend on.
+    Component {
+        /// The row.
+        row: String,
+        /// The component; without it, only what the row's components depend on is compiled.
+        name: Option<String>,
+        /// Folder with the components that it needs, and for the component.
+        #[arg(long)]
+        stage: PathBuf,
+    },
+    /// The last step of `wheel`, for builders with steps of their own: pack and audit linked components; prints the wheel's
+    /// path.
+    Assemble {
+        /// The row.
+        row: String,
+        /// Folder with the components; `licenses` in it has those of C libraries.
+        #[arg(long)]
+        stage: PathBuf,
+        /// Folder for the wheel.
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Run a command of Nix on this flake with no network but the package registries (docs/nix.md).
+    Nix {
+        /// `build .#wheel-cpu`, `flake check`, `develop`, …
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        args: Vec<String>,
     },
     /// Generate the C headers from runtime/abi, and compile each alone.
     Headers {
@@ -105,6 +137,23 @@ enum Task {
         #[arg(long)]
         only: Vec<String>,
     },
+    /// One step of `gate`, for builders with steps of their own: fill a folder with what the gate is handed, but for its
+    /// program.
+    GateInput {
+        /// The row.
+        row: String,
+        /// The clean machine.
+        #[arg(long)]
+        image: String,
+        /// The wheel.
+        #[arg(long)]
+        wheel: PathBuf,
+        /// The `wheelhouse` command.
+        #[arg(long)]
+        wheelhouse: PathBuf,
+        /// The new folder.
+        folder: PathBuf,
+    },
     /// Take the wheel of a row the whole way to its users and back, all local: audit, gate, approvals, promotion,
     /// installation, yank and rollback.
     ReleaseDryRun {
@@ -154,14 +203,24 @@ fn task(task: Task) -> Result<ExitCode> {
                 python.arg("checks/conformance/export.py").args(args).current_dir(&place.root),
             )?;
         }
-        Task::Wheel { row, out, check_reproducible } => {
+        Task::Wheel { row, out, check_reproducible, check_flake } => {
             let out = std::path::absolute(out).context("--out")?;
             let path = wheel::build(&place, &row, &out)?;
             if check_reproducible {
                 wheel::check_reproducible(&place, &row, &path)?;
             }
+            if check_flake {
+                nix::same_wheel(&place, &row, &path)?;
+            }
             println!("{}", path.display());
         }
+        Task::Component { row, name, stage } => {
+            wheel::component(&place, &row, name.as_deref(), &std::path::absolute(stage)?)?;
+        }
+        Task::Assemble { row, stage, out } => {
+            println!("{}", wheel::assemble(&place, &row, &stage, &out)?.display());
+        }
+        Task::Nix { args } => return nix::run(&place, &args),
         Task::Headers { check } => {
             headers::generate(&place, check)?;
             headers::compile(&place)?;
@@ -176,6 +235,9 @@ fn task(task: Task) -> Result<ExitCode> {
         Task::Rows { format } => rows::print(&place, format)?,
         Task::Gate { row, vm, here: _, wheel, out, only } => {
             gate::gate(&place, &gate::Request { row, image: vm, wheel, out, only })?;
+        }
+        Task::GateInput { row, image, wheel, wheelhouse, folder } => {
+            gate::fill(&place, &row, &image, &wheel, &wheelhouse, &folder)?;
         }
         Task::ReleaseDryRun { row, image } => dry_run::dry_run(&place, &row, &image)?,
     }

@@ -14,6 +14,9 @@ use wheelhouse::digest::{hex, sha256};
 use wheelhouse::row::{self, Row};
 use wheelhouse::{pack, version::Version};
 
+/// Environment: the folders that hold the crates' sources, instead of those of cargo's registries.
+const CRATES: &str = "EXECUTORCH_CRATES";
+
 /// What a wheel is made from, besides the tools.
 const INPUTS: [&str; 16] = [
     "Cargo.toml",
@@ -110,6 +113,45 @@ pub fn check_reproducible(place: &Place, name: &str, wheel: &Path) -> Result<()>
     Ok(())
 }
 
+/// Links the component `name` of a row into `stage`, where the components that it needs are already; without a name,
+/// compiles what all of the row's components depend on.
+pub fn component(place: &Place, row: &str, name: Option<&str>, stage: &Path) -> Result<()> {
+    let components = component::load(&place.root.join("wheels/components.toml"))?;
+    let rows = row::load(&place.root.join("wheels/rows.toml"), &components)?;
+    let row = row::find(&rows, row)?;
+    row.require_built(&components)?;
+    fs::create_dir_all(stage)?;
+    let zig = place.tools.zig()?;
+    match name {
+        Some(name) => {
+            let listed = row.components.iter().any(|component| component == name);
+            let declared = components.get(name).filter(|_| listed);
+            let declared = declared.with_context(|| {
+                format!("row `{}` has no component `{name}`: it has {}", row.name, row.components.join(", "))
+            })?;
+            link(place, &zig, stage, row, declared, &components)
+        }
+        None => row.components.iter().filter_map(|name| components.get(name)).try_for_each(|declared| {
+            // Where all sources are empty, nothing but the dependencies is of use.
+            run(&mut cargo(place, &zig, stage, row, declared)?)
+        }),
+    }
+}
+
+/// Packs and audits the wheel of a row from the libraries in `stage`, with the licences of C libraries in `licenses` there;
+/// returns its path in `out`.
+pub fn assemble(place: &Place, row: &str, stage: &Path, out: &Path) -> Result<PathBuf> {
+    let components = component::load(&place.root.join("wheels/components.toml"))?;
+    let rows = row::load(&place.root.join("wheels/rows.toml"), &components)?;
+    provenance::toolchain(place, stage, &place.tools.zig()?)?;
+    let version: Version = env!("CARGO_PKG_VERSION").parse()?;
+    let wheel = pack::pack(&place.root, stage, row::find(&rows, row)?, &components, &version)?;
+    fs::create_dir_all(out)?;
+    let path = out.join(&wheel.name);
+    fs::write(&path, wheel.bytes).with_context(|| path.display().to_string())?;
+    Ok(path)
+}
+
 /// Links one component into `stage` under its shipped name.
 fn link(
     place: &Place,
@@ -119,12 +161,25 @@ fn link(
     component: &Component,
     all: &Components,
 ) -> Result<()> {
+    let mut command = cargo(place, zig, stage, row, component)?;
+    for argument in link_arguments(place, row, component, all)? {
+        command.arg("-C").arg(format!("link-arg={argument}"));
+    }
+    run(&mut command)?;
+    let built = place.target.join(row.system.triple()).join("release").join(&component.cargo_file);
+    fs::copy(&built, stage.join(component.file_name())).with_context(|| built.display().to_string())?;
+    Ok(())
+}
+
+/// The command that compiles and links a component; arguments for rustc may follow.
+fn cargo(place: &Place, zig: &Path, stage: &Path, row: &Row, component: &Component) -> Result<Command> {
     let arch = row.system.arch();
-    let triple = format!("{arch}-unknown-linux-gnu");
+    let triple = row.system.triple();
     let wrapper = place.tools.dir().join(linker::NAME);
     let this = std::env::current_exe()?;
     if fs::read_link(&wrapper).ok().as_ref() != Some(&this) {
         let _missing_is_fine = fs::remove_file(&wrapper);
+        fs::create_dir_all(place.tools.dir())?;
         std::os::unix::fs::symlink(this, &wrapper)?;
     }
     let variable = triple.replace('-', "_");
@@ -144,13 +199,7 @@ fn link(
         .env(linker::STAGE, stage)
         .args(["rustc", "--quiet", "--locked", "--release", "--lib", "--crate-type", "cdylib"])
         .args(["--package", &component.package, "--target", &triple, "--"]);
-    for argument in link_arguments(place, row, component, all)? {
-        command.arg("-C").arg(format!("link-arg={argument}"));
-    }
-    run(&mut command)?;
-    let built = place.target.join(&triple).join("release").join(&component.cargo_file);
-    fs::copy(&built, stage.join(component.file_name())).with_context(|| built.display().to_string())?;
-    Ok(())
+    Ok(command)
 }
 
 /// The linker's arguments; none depends on where the source tree lies.
@@ -181,12 +230,16 @@ fn remaps(place: &Place) -> Result<Vec<String>> {
     let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| home + "/.cargo"))?;
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let mut flags = vec![remap(&place.root, "/src"), remap(&place.target, "/out")];
-    let registries = Path::new(&home).join("registry/src");
-    if !registries.is_dir() {
-        run(Command::new("cargo").args(["fetch", "--locked"]).current_dir(&place.root))?;
-    }
-    for registry in fs::read_dir(registries)? {
-        flags.push(remap(&registry?.path(), "/crates"));
+    if let Some(folders) = std::env::var_os(CRATES) {
+        flags.extend(std::env::split_paths(&folders).map(|folder| remap(&folder, "/crates")));
+    } else {
+        let registries = Path::new(&home).join("registry/src");
+        if !registries.is_dir() {
+            run(Command::new("cargo").args(["fetch", "--locked"]).current_dir(&place.root))?;
+        }
+        for registry in fs::read_dir(registries)? {
+            flags.push(remap(&registry?.path(), "/crates"));
+        }
     }
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(&place.root))?;
     flags.push(remap(&Path::new(sysroot.trim()).join("lib/rustlib/src/rust"), "/rust"));

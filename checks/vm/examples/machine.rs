@@ -4,6 +4,7 @@
 
 use executorch_vm::{Image, Job, Machine, Settings, to_stderr};
 use std::process::ExitCode;
+use std::time::Duration;
 
 fn main() -> ExitCode {
     match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -25,6 +26,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
     match args {
         [_, files, out, command, report @ ..] => {
             let mut job = Job::new(files.into(), command, out.into());
+            job.timeout = Duration::from_secs(3600);
             if let [report, ..] = report {
                 job.report = report.into();
             }

@@ -1,0 +1,63 @@
+# What clippy and the tests of a row look at: the crates of its components and those of this workspace that they need, in
+# the profile of development, on dependencies that both share.
+{
+  row,
+  workspace,
+  xnnpack,
+  components,
+}:
+let
+  inherit (builtins)
+    attrNames
+    genericClosure
+    readFile
+    ;
+  inherit (workspace) crane common sources;
+  manifest = folder: fromTOML (readFile (../. + "/${folder}/Cargo.toml"));
+  # The folder of each crate of the workspace.
+  folders = builtins.listToAttrs (
+    map (folder: {
+      name = (manifest folder).package.name;
+      value = folder;
+    }) (manifest ".").workspace.members
+  );
+
+  # The crates of the workspace that a crate is built with.
+  needs =
+    package:
+    let
+      declared = manifest folders.${package};
+    in
+    builtins.filter (name: folders ? ${name}) (
+      attrNames (declared.dependencies or { } // declared.build-dependencies or { })
+    );
+
+  all = map (item: item.key) (genericClosure {
+    startSet = map (component: { key = components.${component}.package; }) row.components;
+    operator = item: map (key: { inherit key; }) (needs item.key);
+  });
+in
+rec {
+  # As arguments for cargo.
+  packages = toString (map (package: "--package ${package}") all);
+
+  arguments = common // {
+    pname = "executorch-${row.name}";
+    src = sources.all;
+    CARGO_PROFILE = "dev";
+    doCheck = true;
+    EXECUTORCH_NATIVE_CACHE = xnnpack;
+  };
+
+  artifacts = crane.buildDepsOnly (
+    arguments
+    // {
+      pname = "executorch-${row.name}-tests";
+      # Manifests and names of files are all that counts.
+      src = sources.code;
+      cargoExtraArgs = "--locked ${packages}";
+      cargoCheckExtraArgs = "--all-targets";
+      cargoTestExtraArgs = "--no-run";
+    }
+  );
+}
