@@ -67,9 +67,13 @@ impl Instance {
             session: settings.session,
             profiling: settings.profiling,
         };
+        // The largest shapes: the first call of these finds all done, and what cannot be run is refused now.
+        let given: Vec<Dims> = graph.inputs.iter().map(|&v| graph.value(v).dims.clone()).collect();
+        let mut shapes = Vec::with_capacity(graph.values.len());
+        infer(&graph, &given, &mut shapes)?;
         // SAFETY: the threads are kept beside the steps, and dropped after them. A workspace that instances do not share is
         // this one's alone.
-        let steps = unsafe { prepare::steps(&graph, &plan, &context)? };
+        let (steps, scratch) = unsafe { prepare::steps(&graph, &plan, &shapes, &context)? };
         release_constants(&mut graph);
         let count = graph.values.len();
         let mut is_read_by_library = vec![false; count];
@@ -84,8 +88,8 @@ impl Instance {
             read_arguments,
             workspace: settings.workspace,
             plan,
-            given: graph.inputs.iter().map(|&v| graph.value(v).dims.clone()).collect(),
-            shapes: Vec::with_capacity(count),
+            given,
+            shapes,
             is_shaped: false,
             arena: Arena::new(0)?,
             scratch: own::Scratch::new()?,
@@ -95,8 +99,9 @@ impl Instance {
             profile,
             graph,
         };
-        // With the largest shapes: the first call of that shape finds all done, and what cannot be run is refused now.
-        instance.reshape()?;
+        instance.lay_out()?;
+        instance.scratch.reserve(scratch)?;
+        instance.is_shaped = true;
         Ok(instance)
     }
 
@@ -174,8 +179,17 @@ impl Instance {
     #[cold]
     fn reshape(&mut self) -> Result<()> {
         self.is_shaped = false;
-        let given: Vec<&[usize]> = self.given.iter().map(|dims| &dims[..]).collect();
-        shape::infer_into(&self.graph, &given, &mut self.shapes)?;
+        infer(&self.graph, &self.given, &mut self.shapes)?;
+        self.lay_out()?;
+        let threads = self.threads.count();
+        let scratch = prepare::reshape(&mut self.steps, &self.plan, &self.shapes, &self.workspace, threads)?;
+        self.scratch.reserve(scratch)?;
+        self.is_shaped = true;
+        Ok(())
+    }
+
+    /// Gives the values between segments their places, for the shapes in `shapes`.
+    fn lay_out(&mut self) -> Result<()> {
         let shapes = &self.shapes;
         let bytes = |id: ValueId| self.graph.value(id).element.datatype().byte_size(shapes.get(id.index())?);
         let layout = Layout::new(&self.graph, &self.plan, bytes).ok_or_else(|| {
@@ -188,10 +202,6 @@ impl Instance {
                 None => std::ptr::null_mut(),
             };
         }
-        let threads = self.threads.count();
-        let scratch = prepare::reshape(&mut self.steps, &self.plan, &self.shapes, &self.workspace, threads)?;
-        self.scratch.reserve(scratch)?;
-        self.is_shaped = true;
         Ok(())
     }
 
@@ -215,6 +225,12 @@ impl Instance {
         }
         Ok(())
     }
+}
+
+/// The shapes of all values for those that are given for the inputs.
+fn infer(graph: &Graph, given: &[Dims], shapes: &mut Vec<Dims>) -> Result<()> {
+    let given: Vec<&[usize]> = given.iter().map(|dims| &dims[..]).collect();
+    shape::infer_into(graph, &given, shapes)
 }
 
 /// Whether nodes can work on memory of the caller.

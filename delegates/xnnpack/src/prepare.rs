@@ -17,27 +17,46 @@ pub enum Step {
     Own(own::Operation),
 }
 
+impl Step {
+    /// Takes the shapes that the values of the graph have from now on, and the number of threads that may be used. Tells how
+    /// many elements of scratch memory our own kernels need for it.
+    fn reshape(&mut self, shapes: &[Dims], threads: usize, access: &library::Access<'_>) -> Result<usize> {
+        match self {
+            Self::Library(segment) => segment.reshape(shapes, access).map(|()| 0),
+            Self::Own(operation) => operation.reshape(shapes, threads),
+        }
+    }
+}
+
 /// Nanoseconds of preparation that are not worth waking a thread for.
 const LITTLE: u64 = 200_000;
 
-/// Prepares all segments.
+/// Prepares all segments for the shapes that the values have at first. Tells how many elements of scratch memory our own
+/// kernels need.
 ///
 /// # Safety
 /// The context's threads outlive the steps. Unless instances share the context's workspace, no other thread uses it
 /// meanwhile.
-pub unsafe fn steps(graph: &Graph, plan: &Plan, context: &library::Context<'_>) -> Result<Vec<Step>> {
+pub unsafe fn steps(
+    graph: &Graph,
+    plan: &Plan,
+    shapes: &[Dims],
+    context: &library::Context<'_>,
+) -> Result<(Vec<Step>, usize)> {
     let make = |index: usize| {
         let segment = plan.segments.get(index).ok_or_else(lost)?;
         // SAFETY: the caller's promise. All segments on the context's own workspace are in one job, which one thread does.
-        unsafe { step(graph, segment, context) }
+        let mut step = unsafe { step(graph, segment, context)? };
+        let scratch = step.reshape(shapes, context.threads.count(), &context.workspace.access())?;
+        Ok((step, scratch))
     };
     let Some(work) = Work::new(graph, plan, context) else {
-        return (0..plan.segments.len()).map(make).collect();
+        return collect((0..plan.segments.len()).map(make));
     };
     // What threads would otherwise do one after the other, or wait for each other to do.
     parallel::start();
     context.session.prepare();
-    let mut made: Vec<Option<Result<Step>>> = plan.segments.iter().map(|_| None).collect();
+    let mut made: Vec<Option<Result<(Step, usize)>>> = plan.segments.iter().map(|_| None).collect();
     let mut keep = |index: usize, step| {
         if let Some(place) = made.get_mut(index) {
             *place = Some(step);
@@ -51,7 +70,13 @@ pub unsafe fn steps(graph: &Graph, plan: &Plan, context: &library::Context<'_>) 
         job.iter().map(|&index| (index, make(index))).collect::<Vec<_>>()
     });
     done.into_iter().flatten().flatten().for_each(|(index, step)| keep(index, step));
-    made.into_iter().map(|step| step.unwrap_or_else(|| Err(lost()))).collect()
+    collect(made.into_iter().map(|step| step.unwrap_or_else(|| Err(lost()))))
+}
+
+/// Steps, and the most of the elements that each needs.
+fn collect(made: impl Iterator<Item = Result<(Step, usize)>>) -> Result<(Vec<Step>, usize)> {
+    let (steps, scratch): (Vec<_>, Vec<_>) = made.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    Ok((steps, scratch.into_iter().max().unwrap_or(0)))
 }
 
 fn lost() -> Error {
@@ -138,10 +163,7 @@ pub fn reshape(
         let mut scratch = 0;
         let mut job = jobs.get(job).ok_or_else(lost)?.lock().unwrap_or_else(PoisonError::into_inner);
         for step in job.iter_mut() {
-            match step {
-                Step::Library(segment) => segment.reshape(shapes, &access)?,
-                Step::Own(operation) => scratch = scratch.max(operation.reshape(shapes, threads)?),
-            }
+            scratch = scratch.max(step.reshape(shapes, threads, &access)?);
         }
         Ok(scratch)
     });

@@ -15,4 +15,4 @@ pub mod workspace;
 pub use raw::initialize;
 pub use segment::{Context, Segment};
 pub use threads::Threads;
-pub use workspace::{Sharing, Workspace};
+pub use workspace::{Access, Sharing, Workspace};
