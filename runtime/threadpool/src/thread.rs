@@ -39,6 +39,9 @@ pub(crate) fn start(index: u32, worker: fn(u32)) -> bool {
             return false;
         }
         let thread = thread.assume_init();
+        if crate::config::may_spin() {
+            crate::cpu::send_away(thread);
+        }
         libc::pthread_setname_np(thread, c"et-worker".as_ptr());
         libc::pthread_detach(thread);
     }
