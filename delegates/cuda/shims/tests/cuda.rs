@@ -134,6 +134,18 @@ fn devices_and_memory_have_limits() {
     if !emulated("devices_and_memory_have_limits") {
         return;
     }
+    let mut raw = null_mut();
+    unsafe {
+        assert_eq!(aoti_torch_cuda_caching_allocator_raw_alloc(100, &raw mut raw), ET_OK);
+        assert_eq!(allocations(), 1);
+        assert_eq!(aoti_torch_cuda_caching_allocator_raw_delete(raw), ET_OK);
+        assert_eq!(aoti_torch_cuda_caching_allocator_raw_delete(null_mut()), ET_OK);
+        let code = aoti_torch_cuda_caching_allocator_raw_alloc(1 << 40, &raw mut raw);
+        assert_eq!((allocations(), code), (0, ET_ERROR_MEMORY_ALLOCATION_FAILED));
+        let mut index = -1;
+        assert_eq!(aoti_torch_get_current_device_index(&raw mut index), ET_OK);
+        assert_eq!(index, 0);
+    }
     let (code, text) = empty(&[1 << 34], None, F32, CUDA).err().unwrap();
     assert_eq!(code, ET_ERROR_MEMORY_ALLOCATION_FAILED);
     assert!(text.contains("out of memory") && text.contains("cuda:0"), "{text}");

@@ -186,6 +186,31 @@ pub unsafe extern "C" fn aoti_torch_as_strided(
     })
 }
 
+/// A view of a pool of memory with a dtype of its own, `offset_bytes` after the pool tensor's first element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aoti_torch__alloc_from_pool(
+    pool: *mut Tensor,
+    offset_bytes: i64,
+    dtype: i32,
+    ndim: i64,
+    sizes: *const i64,
+    strides: *const i64,
+    out: *mut *mut Tensor,
+) -> et_error_t {
+    call("aoti_torch__alloc_from_pool", || {
+        let dtype = self::dtype(dtype)?;
+        // SAFETY: the module's contract.
+        let (pool, layout) = unsafe { (tensor(pool, "self")?, layout(ndim, sizes, strides)?) };
+        let (size, old) = (dtype.size() as i64, pool.dtype().size() as i64);
+        let bytes = pool.offset().checked_mul(old).and_then(|start| start.checked_add(offset_bytes));
+        let offset = bytes.filter(|bytes| bytes % size == 0).map(|bytes| bytes / size);
+        let offset = offset
+            .ok_or_else(|| invalid(format!("offset {offset_bytes} is no place for {dtype} in the pool")))?;
+        // SAFETY: the module's contract.
+        unsafe { give(out, Tensor::view(pool.storage().clone(), dtype, layout, offset)?) }
+    })
+}
+
 /// A tensor of its own memory with the same elements and strides.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aoti_torch_clone(handle: *mut Tensor, out: *mut *mut Tensor) -> et_error_t {

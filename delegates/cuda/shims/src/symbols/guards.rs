@@ -1,9 +1,10 @@
-//! Current devices and streams.
+//! Current devices and streams, and memory of the current device.
 
-use crate::boundary::{call, invalid, place, write};
+use crate::boundary::{call, cuda, invalid, place, write};
 use crate::guard::{CudaGuard, CudaStreamGuard};
 use crate::stream;
 use executorch_abi::error::et_error_t;
+use executorch_cuda_driver::{Cuda, memory};
 use std::ffi::c_void;
 
 /// Makes a device current until the guard is deleted.
@@ -82,5 +83,41 @@ pub unsafe extern "C" fn aoti_torch_get_current_cuda_stream(
         place(out)?;
         // SAFETY: the module's contract.
         unsafe { write(out, stream::current_or_new(stream::device(device_index)?)?) }
+    })
+}
+
+/// The calling thread's current device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aoti_torch_get_current_device_index(out: *mut i32) -> et_error_t {
+    call("aoti_torch_get_current_device_index", || {
+        // SAFETY: the module's contract.
+        unsafe { write(out, stream::device(-1)?.0) }
+    })
+}
+
+/// Memory of the current device, for whichever stream; nothing is cached here.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aoti_torch_cuda_caching_allocator_raw_alloc(
+    bytes: u64,
+    out: *mut *mut c_void,
+) -> et_error_t {
+    call("aoti_torch_cuda_caching_allocator_raw_alloc", || {
+        place(out)?;
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let data = memory::allocate(Cuda::get().map_err(cuda)?, bytes).map_err(cuda)?;
+        // SAFETY: the module's contract.
+        unsafe { write(out, data) }
+    })
+}
+
+/// Frees what [`aoti_torch_cuda_caching_allocator_raw_alloc`] gave, after waiting for the device; null is nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aoti_torch_cuda_caching_allocator_raw_delete(data: *mut c_void) -> et_error_t {
+    call("aoti_torch_cuda_caching_allocator_raw_delete", || {
+        if data.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the module's contract.
+        unsafe { memory::free(Cuda::get().map_err(cuda)?, data) }.map_err(cuda)
     })
 }
