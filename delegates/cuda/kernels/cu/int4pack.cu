@@ -25,6 +25,12 @@ struct Arguments {
   u32 group;
 };
 
+// What a lane has of the tiles that lie together, loaded at once.
+template <int HALF_INNER>
+struct alignas(4 * HALF_INNER) Packed {
+  u32 word[HALF_INNER];
+};
+
 // Two activations, 0 outside the matrix.
 __device__ inline u32 pair(const Arguments& args, u32 row, u32 depth) {
   if (row >= args.m) {
@@ -43,11 +49,8 @@ __device__ void multiply(const Arguments& args) {
   const u32 steps = args.k / (32 * HALF_INNER);
   float sums[TILES][4] = {};
   for (u32 step = warp; step < steps; step += WARPS) {
-    const u64 at = ((static_cast<u64>(blockIdx.x) * steps + step) * WARP + lane) * HALF_INNER;
-    u32 packed[HALF_INNER];
-    for (int i = 0; i < HALF_INNER; ++i) {
-      packed[i] = args.weights[at + i];
-    }
+    const u64 at = (static_cast<u64>(blockIdx.x) * steps + step) * WARP + lane;
+    const Packed<HALF_INNER> packed = reinterpret_cast<const Packed<HALF_INNER>*>(args.weights)[at];
     for (int i = 0; i < HALF_INNER; ++i) {
       const u32 depth = (step * HALF_INNER + i) * 32;
       const u32 both = args.scales[static_cast<u64>(depth / args.group) * args.n + blockIdx.x * 8 + g];
@@ -57,7 +60,7 @@ __device__ void multiply(const Arguments& args) {
         u32 b[2];
         for (int half = 0; half < 2; ++half) {
           // 0x4300 is 128: with the nibble in its lowest bits 128 to 143, from which 136 is taken.
-          const u32 biased = (packed[i] >> (8 * tile + 4 * half) & 0x000f000fu) | 0x43004300u;
+          const u32 biased = (packed.word[i] >> (8 * tile + 4 * half) & 0x000f000fu) | 0x43004300u;
           const u32 centred = fma_bf16x2(biased, 0x3f803f80u, 0xc308c308u);
           b[half] = fma_bf16x2(centred, scale, zero);
         }

@@ -10,7 +10,8 @@ use std::ffi::{CStr, c_void};
 pub struct Int4Pack {
     /// bfloat16 `[m][k]`; 4-byte aligned.
     pub activations: *const c_void,
-    /// int32 `[n / 8][k / (16 inner)][32][inner / 2]`, as `_convert_weight_to_int4pack` makes it.
+    /// int32 `[n / 8][k / (16 inner)][32][inner / 2]`, as `_convert_weight_to_int4pack` makes it;
+    /// 16-byte aligned.
     pub weights: *const c_void,
     /// bfloat16 `[k / group][n][2]`: scale and zero point; 4-byte aligned.
     pub scales: *const c_void,
@@ -73,7 +74,8 @@ pub unsafe fn int4pack_mm(stream: StreamRef, device: Device, call: &Int4Pack) ->
         )));
     }
     aligned(call.activations, 4, "the activations")?;
-    aligned(call.weights, 4, "the weights")?;
+    // A lane loads what it has of the tiles that lie together at once. (The number of tiles was checked above.)
+    aligned(call.weights, usize::try_from(2 * call.inner).unwrap_or(16), "the weights")?;
     aligned(call.scales, 4, "the scales and zero points")?;
     let arguments = Arguments {
         activations: call.activations,

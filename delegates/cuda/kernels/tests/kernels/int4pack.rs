@@ -116,6 +116,7 @@ fn sizes_that_do_not_fit_are_refused() {
         Int4Pack { k: 64, ..base },
         Int4Pack { k: 384, group: 256, ..base },
         Int4Pack { m: 1 << 31, ..base },
+        Int4Pack { weights: zeros.at().wrapping_byte_add(8), ..base },
     ] {
         let error = unsafe { int4pack_mm(gpu(), DEVICE, &call) }.unwrap_err();
         assert!(matches!(error, Error::Unsupported(_)), "{error}");
