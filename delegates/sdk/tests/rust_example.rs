@@ -47,9 +47,18 @@ fn check_symbols(library: &Path) {
     assert!(!names("--defined-only").contains(" et_"));
 }
 
+/// The loader knows it by a name of its own.
+fn check_name(library: &Path) {
+    let mut command = Command::new("readelf");
+    let output = command.env("LC_ALL", "C").args(["--wide", "--dynamic"]).arg(library).output().unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8(output.stdout).unwrap().contains("soname: [libdemo_delegate.so]"));
+}
+
 #[test]
 fn runs() {
     let library = build();
     check_symbols(&library);
+    check_name(&library);
     example::check(&library);
 }
