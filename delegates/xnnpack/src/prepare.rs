@@ -17,17 +17,6 @@ pub enum Step {
     Own(own::Operation),
 }
 
-impl Step {
-    /// Takes the shapes that the values of the graph have from now on, and the number of threads that may be used. Tells how
-    /// many elements of scratch memory our own kernels need for it.
-    fn reshape(&mut self, shapes: &[Dims], threads: usize, access: &library::Access<'_>) -> Result<usize> {
-        match self {
-            Self::Library(segment) => segment.reshape(shapes, access).map(|()| 0),
-            Self::Own(operation) => operation.reshape(shapes, threads),
-        }
-    }
-}
-
 /// Nanoseconds of preparation that are not worth waking a thread for.
 const LITTLE: u64 = 200_000;
 
@@ -47,7 +36,11 @@ pub unsafe fn steps(
         let segment = plan.segments.get(index).ok_or_else(lost)?;
         // SAFETY: the caller's promise. All segments on the context's own workspace are in one job, which one thread does.
         let mut step = unsafe { step(graph, segment, context)? };
-        let scratch = step.reshape(shapes, context.threads.count(), &context.workspace.access())?;
+        let scratch = match &mut step {
+            Step::Library(segment) => segment.reshape(shapes, &context.workspace.access()).map(|()| 0)?,
+            // Without access, for which they would have to wait.
+            Step::Own(operation) => operation.reshape(shapes, context.threads.count())?,
+        };
         Ok((step, scratch))
     };
     let Some(work) = Work::new(graph, plan, context) else {
@@ -163,7 +156,10 @@ pub fn reshape(
         let mut scratch = 0;
         let mut job = jobs.get(job).ok_or_else(lost)?.lock().unwrap_or_else(PoisonError::into_inner);
         for step in job.iter_mut() {
-            scratch = scratch.max(step.reshape(shapes, threads, &access)?);
+            match step {
+                Step::Library(segment) => segment.reshape(shapes, &access)?,
+                Step::Own(operation) => scratch = scratch.max(operation.reshape(shapes, threads)?),
+            }
         }
         Ok(scratch)
     });
