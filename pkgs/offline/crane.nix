@@ -74,7 +74,9 @@ let
       kept =
         path:
         match "(.*/)?Cargo[.]toml|Cargo[.]lock|[.]cargo/config[.]toml|rust-toolchain[.]toml" path != null;
-      source = path: match ".*[.]rs" path != null;
+      # Where cargo looks for what it compiles: modules come and go without a new build of dependencies.
+      targets = "build|src/lib|src/main|src/bin/.*|(benches|examples|tests)/([^/]*|[^/]*/main)";
+      source = path: match "(.*/)?(${targets})[.]rs" path != null;
       files = filesIn src "";
       copy =
         path:
@@ -91,7 +93,7 @@ let
         )
       );
     in
-    pkgs.runCommand "source" { dummy = "#![allow(dead_code)]\npub fn main() {}\n"; } ''
+    pkgs.runCommand "source" { dummy = "#![allow(dead_code, missing_docs)]\npub fn main() {}\n"; } ''
       mkdir -p $out
       cd $out
       # Few processes: starting one is what takes time.

@@ -4,7 +4,7 @@
 # `cargo xtask nix` puts it in their place, beside a host.json that tells of the machine. By hand it is of no use.
 #
 # What it is: the functions that the flake calls, with the names, arguments and results that nixpkgs and crane have. Builds
-# run in Nix's sandbox, offline, and see the machine's /usr and its Rust toolchain, zig, cmake and ninja below /host.
+# run in Nix's sandbox, offline, and see the machine's /usr and its Rust toolchain, zig, cmake and ninja below /nix/host.
 # What it is not: pinned (a machine's tools are what they are; host.json's fingerprint makes other tools other builds), nor
 # complete (what the flake does not call is not there). CUDA, TensorRT and JetPack are names without contents: rows
 # that need them evaluate, and their builds say what is missing. aarch64 rows are built by the machine's own tools, which

@@ -28,7 +28,7 @@ let
     '';
 
   # Compiled by cargo where they are called for.
-  lint = name: if host.lints then links name [ "/host/lints/${name}" ] { } else absent name;
+  lint = name: if host.lints then links name [ "/nix/host/lints/${name}" ] { } else absent name;
 
   cuda =
     version:
@@ -47,7 +47,7 @@ let
     train;
 
   # One derivation has all of Rust: its programs find each other and the standard library.
-  rust = links "rust-${host.rust}" (map (name: "/host/rust/bin/${name}") [
+  rust = links "rust-${host.rust}" (map (name: "/nix/host/rust/bin/${name}") [
     "cargo"
     "cargo-clippy"
     "cargo-fmt"
@@ -114,15 +114,15 @@ let
     cargo = rust;
     clippy = rust;
     rustc = rust // {
-      unwrapped.src = "/host/rust";
+      unwrapped.src = "/nix/host/rust";
     };
     rustfmt = rust;
-    zig_0_15 = links "zig-${host.zig}" [ "/host/zig/zig" ] {
+    zig_0_15 = links "zig-${host.zig}" [ "/nix/host/zig/zig" ] {
       version = host.zig;
-      src = "/host/zig";
+      src = "/nix/host/zig";
     };
-    cmake = links "cmake" [ "/host/cmake/bin/cmake" ] { };
-    ninja = links "ninja" [ "/host/ninja" ] { };
+    cmake = links "cmake" [ "/nix/host/cmake/bin/cmake" ] { };
+    ninja = links "ninja" [ "/nix/host/ninja" ] { };
     python3 = links "python3" [ "/usr/bin/python3" ] { };
     git = links "git" [ "/usr/bin/git" ] { };
     glibc.static = links "glibc-static" [ ] { };

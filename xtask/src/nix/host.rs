@@ -40,17 +40,21 @@ fn lints_folder(place: &Place) -> PathBuf {
     place.tools.dir().join("lints")
 }
 
-/// Settings of Nix: what the sandbox sees of the machine, at places that are the same everywhere.
+/// Settings of Nix: what the sandbox sees of the machine, at places that are the same everywhere. Outside of the sandbox
+/// there are links at the same places, for what is run there.
 pub fn settings(place: &Place) -> Result<String> {
     let own = [
-        ("/host/rust", sysroot(place)?),
-        ("/host/zig", folder_of(&place.tools.zig()?)?),
-        ("/host/cmake", cmake_data(place)?),
-        ("/host/ninja", place.tools.cmake()?.join("bin/ninja")),
+        ("/nix/host/rust", sysroot(place)?),
+        ("/nix/host/zig", folder_of(&place.tools.zig()?)?),
+        ("/nix/host/cmake", cmake_data(place)?),
+        ("/nix/host/ninja", place.tools.cmake()?.join("bin/ninja")),
     ];
-    let lints = ("/host/lints", lints_folder(place).join("bin"));
-    let own = own.into_iter().chain(Some(lints).filter(|(_, path)| path.is_dir()));
-    let mut paths: Vec<String> = own.map(|(at, path)| format!("{at}={}", path.display())).collect();
+    let lints = ("/nix/host/lints", lints_folder(place).join("bin"));
+    let mut paths = Vec::new();
+    for (at, path) in own.into_iter().chain(Some(lints).filter(|(_, path)| path.is_dir())) {
+        link(Path::new(at), &path)?;
+        paths.push(format!("{at}={}", path.display()));
+    }
     let system = [
         "/bin=/usr/bin",
         "/lib=/usr/lib",
@@ -65,6 +69,19 @@ pub fn settings(place: &Place) -> Result<String> {
         "sandbox-paths = {}\nmax-jobs = {cores}\ncores = {cores}\nextra-platforms = aarch64-linux\n",
         paths.join(" ")
     ))
+}
+
+/// Makes `at` a link to `path`.
+fn link(at: &Path, path: &Path) -> Result<()> {
+    if fs::read_link(at).is_ok_and(|target| target == path) {
+        return Ok(());
+    }
+    let context = || format!("cannot make {} a link to {}", at.display(), path.display());
+    fs::create_dir_all(at.parent().context("the root folder")?).with_context(context)?;
+    // Replaced at once: what runs meanwhile in another tree finds the one or the other.
+    let new = at.with_extension(std::process::id().to_string());
+    std::os::unix::fs::symlink(path, &new).with_context(context)?;
+    fs::rename(&new, at).with_context(context)
 }
 
 /// Copies `pkgs/offline` beside a description of this machine with `images`, and those that were made before; returns
