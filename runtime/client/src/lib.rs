@@ -21,6 +21,7 @@
 //! No raw pointer leaves the crate but through functions that say so; errors carry the runtime's whole message.
 
 mod data_map;
+mod device;
 mod layout;
 pub mod log;
 mod meta;
@@ -35,9 +36,10 @@ mod text;
 mod value;
 
 pub use data_map::DataMap;
+pub use device::Device;
 pub use executorch_abi::{Dtype, Error, Result};
 pub use layout::Layout;
-pub use meta::{BufferInfo, DelegateInfo, Device, Instruction, MethodMeta, TensorInfo};
+pub use meta::{BufferInfo, DelegateInfo, Instruction, MethodMeta, TensorInfo};
 pub use method::{Method, Outputs};
 pub use module::Module;
 pub use options::{BackendOptions, MethodOptions, OptionValue};

@@ -1,5 +1,6 @@
 //! What a program says of its methods, without loading them.
 
+use crate::device::Device;
 use crate::layout::Layout;
 use crate::program::Program;
 use crate::text;
@@ -24,15 +25,6 @@ unsafe impl Send for MethodMeta {}
 // SAFETY: as above.
 unsafe impl Sync for MethodMeta {}
 
-/// Where a tensor or buffer lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Device {
-    /// 0 is the CPU, 1 CUDA.
-    pub kind: u8,
-    /// Which one of that kind.
-    pub index: i8,
-}
-
 /// A tensor as its program describes it.
 #[derive(Debug, Clone)]
 pub struct TensorInfo {
@@ -44,7 +36,7 @@ pub struct TensorInfo {
     pub is_memory_planned: bool,
     /// The qualified name, if the exporter kept it.
     pub name: Option<String>,
-    /// Where its memory is planned.
+    /// Where its memory is planned; for a tensor without planned memory, where the program wants it.
     pub device: Device,
 }
 

@@ -1,6 +1,7 @@
 //! Loaded methods: inputs, runs, outputs.
 
 use crate::data_map::DataMap;
+use crate::device::Device;
 use crate::layout::Layout;
 use crate::meta::{Instruction, MethodMeta, TensorInfo};
 use crate::options::MethodOptions;
@@ -54,6 +55,8 @@ impl Input {
 struct Output {
     /// Bytes that the output may need; none if its memory is planned.
     size: Option<usize>,
+    /// Where the program writes it.
+    device: Device,
     memory: Option<Arc<Storage>>,
     /// Whether the memory was given away since the last run.
     is_given: bool,
@@ -116,8 +119,8 @@ impl Method {
 
     /// Sets all inputs and runs. The outputs are valid until the method is used again.
     ///
-    /// An input is copied if the program planned memory for it and used where it lies otherwise. Errors name the
-    /// input, what it should be and what it is.
+    /// An input is copied if the program planned memory for it and used where it lies otherwise: then it may lie on a
+    /// device, and so may outputs. Errors name the input, what it should be and what it is.
     pub fn execute<'a>(&'a mut self, inputs: &'a [Value<TensorView<'a>>]) -> Result<Outputs<'a>> {
         if inputs.len() != self.inputs.len() {
             return Err(Error::new(
@@ -253,7 +256,8 @@ impl Method {
             if output.memory.as_mut().is_some_and(|memory| Arc::get_mut(memory).is_some()) {
                 continue;
             }
-            let memory = Arc::new(Storage::zeroed(size)?);
+            let memory = Storage::on(output.device, size).map_err(|e| e.within(format!("output {index}")))?;
+            let memory = Arc::new(memory);
             let data = memory.as_ptr().cast::<c_void>();
             // SAFETY: a live method that `self` alone uses, and memory that `self` holds until it is replaced here.
             let code = unsafe { et_method_set_output_data(self.raw.as_ptr(), index, data, memory.size()) };
@@ -379,7 +383,9 @@ impl Outputs<'_> {
                     Some(_) if self.method.is_bound(view.as_ptr()) => view.to_tensor(),
                     Some(data) => {
                         // SAFETY: the output lies in the method's or its inputs' memory, which the owner keeps.
-                        let storage = unsafe { Storage::foreign(data, view.layout().nbytes(), owner()) };
+                        let storage = unsafe {
+                            Storage::foreign_on(view.device(), data, view.layout().nbytes(), owner())
+                        };
                         Tensor::new(*view.layout(), Arc::new(storage))
                     }
                 })
@@ -415,12 +421,13 @@ fn outputs(meta: &MethodMeta) -> Result<Vec<Output>> {
     let given: Vec<usize> =
         (0..meta.input_count()).map(|index| meta.input_value(index)).collect::<Result<_>>()?;
     let read = |index| {
-        let mut size = None;
+        let (mut size, mut device) = (None, Device::HOST);
         if meta.output_kind(index)? == Kind::Tensor && !given.contains(&meta.output_value(index)?) {
             let info = meta.output_tensor(index)?;
             size = (!info.is_memory_planned).then(|| info.layout.nbytes());
+            device = info.device;
         }
-        Ok(Output { size, memory: None, is_given: false })
+        Ok(Output { size, device, memory: None, is_given: false })
     };
     (0..meta.output_count()).map(read).collect()
 }

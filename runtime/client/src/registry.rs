@@ -1,7 +1,9 @@
 //! What the process's registry holds, and the thread pool. All functions may be called from any thread.
 
+use crate::device::Device;
 use crate::text;
 use executorch_abi::backend::{et_backend_count, et_backend_is_available, et_backend_name};
+use executorch_abi::device::et_device_allocator_find;
 use executorch_abi::kernel::{et_kernel_count, et_kernel_exists, et_kernel_name};
 use executorch_abi::registration::{et_registration_error, et_registration_error_count, et_version};
 use executorch_abi::threadpool::{et_threadpool_get_thread_count, et_threadpool_set_thread_count};
@@ -35,6 +37,12 @@ pub fn backends() -> Vec<String> {
 pub fn is_backend_available(id: &str) -> bool {
     // SAFETY: a NUL-terminated id.
     text::to_c(id, "the backend's id").is_ok_and(|id| unsafe { et_backend_is_available(id.as_ptr()) })
+}
+
+/// Whether memory of a device can be had: it is the host, or an allocator for its kind is registered.
+pub fn has_device(device: Device) -> bool {
+    // SAFETY: no pointers.
+    device.is_host() || unsafe { !et_device_allocator_find(device.kind).is_null() }
 }
 
 /// Why registrations were refused since the process started.

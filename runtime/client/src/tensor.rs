@@ -1,8 +1,9 @@
 //! Tensors that own their memory, and views of memory that others own.
 
+use crate::device::{self, Device};
 use crate::layout::Layout;
 use executorch_abi::error::*;
-use executorch_abi::tensor::{ET_DEVICE_CPU, ET_DYNAMISM_STATIC, et_tensor_t};
+use executorch_abi::tensor::{ET_DYNAMISM_STATIC, et_tensor_t};
 use executorch_abi::{Element, Error, Result, TensorRef};
 use std::alloc;
 use std::any::Any;
@@ -14,21 +15,23 @@ use std::sync::Arc;
 /// Alignment of memory that the client allocates: a cache line, and the widest vector.
 const ALIGNMENT: usize = 64;
 
-/// Memory of a fixed address and size, with whatever keeps it alive.
+/// Memory of a fixed address and size, on the host or a device, with whatever keeps it alive.
 #[derive(Debug)]
 pub struct Storage {
     data: NonNull<u8>,
     size: usize,
+    device: Device,
     owner: Owner,
 }
 
 #[derive(Debug)]
 enum Owner {
     Heap(alloc::Layout),
+    Device,
     Foreign(#[expect(dead_code, reason = "kept for its drop")] Box<dyn Any + Send + Sync>),
 }
 
-// SAFETY: heap memory is this value's alone; foreign memory may be used from any thread by the contract of
+// SAFETY: memory of the heap and of devices is this value's alone; foreign memory may be used from any thread by the contract of
 // `Storage::foreign`, and its owner is `Send` and `Sync`.
 unsafe impl Send for Storage {}
 // SAFETY: as above; a shared reference gives only the address away.
@@ -37,18 +40,33 @@ unsafe impl Sync for Storage {}
 impl Storage {
     /// Zeroed memory, aligned to 64 bytes. Fails if there is none.
     pub fn zeroed(size: usize) -> Result<Self> {
-        Self::allocate(size, alloc::alloc_zeroed)
+        Self::heap(size, alloc::alloc_zeroed)
+    }
+
+    /// Memory on a device, aligned to 64 bytes; zeroed on the host. Fails if there is none, or nothing brings the device.
+    pub fn on(device: Device, size: usize) -> Result<Self> {
+        if device.is_host() {
+            return Self::zeroed(size);
+        }
+        Ok(match device.allocate(size, ALIGNMENT)? {
+            Some(data) => Self { data, size, device, owner: Owner::Device },
+            None => {
+                let mut empty = Self::zeroed(0)?;
+                empty.device = device;
+                empty
+            }
+        })
     }
 
     /// A copy of `bytes`, aligned to 64 bytes. Fails if there is no memory.
     pub fn copy(bytes: &[u8]) -> Result<Self> {
-        let storage = Self::allocate(bytes.len(), alloc::alloc)?;
+        let storage = Self::heap(bytes.len(), alloc::alloc)?;
         // SAFETY: both hold as many bytes, and the new memory is nobody else's.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), storage.as_ptr(), bytes.len()) };
         Ok(storage)
     }
 
-    fn allocate(size: usize, allocate: unsafe fn(alloc::Layout) -> *mut u8) -> Result<Self> {
+    fn heap(size: usize, allocate: unsafe fn(alloc::Layout) -> *mut u8) -> Result<Self> {
         let failed = || {
             Error::new(
                 ET_ERROR_MEMORY_ALLOCATION_FAILED,
@@ -58,7 +76,7 @@ impl Storage {
         let layout = alloc::Layout::from_size_align(size.max(1), ALIGNMENT).map_err(|_| failed())?;
         // SAFETY: the layout's size is not zero.
         let data = NonNull::new(unsafe { allocate(layout) }).ok_or_else(failed)?;
-        Ok(Self { data, size, owner: Owner::Heap(layout) })
+        Ok(Self { data, size, device: Device::HOST, owner: Owner::Heap(layout) })
     }
 
     /// Memory of someone else.
@@ -67,7 +85,21 @@ impl Storage {
     /// `size` bytes at `data` are there, at this address, until `owner` is dropped, and may be read from any
     /// thread. They change only where the holder of the resulting tensor knows of it.
     pub unsafe fn foreign(data: NonNull<u8>, size: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
-        Self { data, size, owner: Owner::Foreign(owner) }
+        // SAFETY: the caller's promise.
+        unsafe { Self::foreign_on(Device::HOST, data, size, owner) }
+    }
+
+    /// As [`Storage::foreign`], on a device: there, the device's work may read the bytes.
+    ///
+    /// # Safety
+    /// As for [`Storage::foreign`].
+    pub unsafe fn foreign_on(
+        device: Device,
+        data: NonNull<u8>,
+        size: usize,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self { data, size, device, owner: Owner::Foreign(owner) }
     }
 
     /// The first byte. Whoever dereferences it answers for it.
@@ -79,13 +111,21 @@ impl Storage {
     pub fn size(&self) -> usize {
         self.size
     }
+
+    /// Where it lies.
+    pub fn device(&self) -> Device {
+        self.device
+    }
 }
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        if let Owner::Heap(layout) = self.owner {
+        match self.owner {
             // SAFETY: allocated with this layout, and freed once.
-            unsafe { alloc::dealloc(self.data.as_ptr(), layout) }
+            Owner::Heap(layout) => unsafe { alloc::dealloc(self.data.as_ptr(), layout) },
+            // SAFETY: allocated on this device, and freed once.
+            Owner::Device => unsafe { self.device.free(self.data) },
+            Owner::Foreign(_) => {}
         }
     }
 }
@@ -127,7 +167,17 @@ impl Tensor {
     /// The tensor, to read.
     pub fn view(&self) -> TensorView<'_> {
         // SAFETY: the storage holds the layout's bytes and outlives the borrow.
-        unsafe { TensorView::from_raw(self.layout, self.storage.as_ptr(), false) }
+        unsafe { TensorView::on(self.device(), self.layout, self.storage.as_ptr(), false) }
+    }
+
+    /// Where its memory lies.
+    pub fn device(&self) -> Device {
+        self.storage.device()
+    }
+
+    /// The tensor on a device: itself if it lies there, else a copy.
+    pub fn to(&self, device: Device) -> Result<Self> {
+        if device == self.device() { Ok(self.clone()) } else { self.view().copy_to(device) }
     }
 }
 
@@ -136,6 +186,7 @@ impl Tensor {
 pub struct TensorView<'a> {
     layout: Layout,
     data: *mut u8,
+    device: Device,
     writable: bool,
     memory: PhantomData<&'a [u8]>,
 }
@@ -162,7 +213,21 @@ impl<'a> TensorView<'a> {
     /// During `'a`, the layout's bytes at `data` may be read, and written if `writable`; the address is aligned to
     /// the element type.
     pub unsafe fn from_raw(layout: Layout, data: *mut u8, writable: bool) -> Self {
-        Self { layout, data, writable, memory: PhantomData }
+        // SAFETY: the caller's promise.
+        unsafe { Self::on(Device::HOST, layout, data, writable) }
+    }
+
+    /// As [`TensorView::from_raw`], on a device: there, the device's work may read and write the bytes.
+    ///
+    /// # Safety
+    /// As for [`TensorView::from_raw`].
+    pub unsafe fn on(device: Device, layout: Layout, data: *mut u8, writable: bool) -> Self {
+        Self { layout, data, device, writable, memory: PhantomData }
+    }
+
+    /// Where its memory lies.
+    pub fn device(&self) -> Device {
+        self.device
     }
 
     /// The layout.
@@ -180,17 +245,29 @@ impl<'a> TensorView<'a> {
         self.data
     }
 
-    /// The elements' bytes, in memory order.
-    pub fn bytes(&self) -> &'a [u8] {
+    /// The elements' bytes, in memory order. Fails for a tensor on a device.
+    pub fn bytes(&self) -> Result<&'a [u8]> {
+        self.on_host()?;
         if self.layout.nbytes() == 0 {
-            return &[];
+            return Ok(&[]);
         }
-        // SAFETY: the constructor's contract.
-        unsafe { slice::from_raw_parts(self.data, self.layout.nbytes()) }
+        // SAFETY: the constructor's contract, for memory of the host.
+        Ok(unsafe { slice::from_raw_parts(self.data, self.layout.nbytes()) })
     }
 
-    /// The elements in memory order; fails if `T` does not stand for the dtype.
+    fn on_host(&self) -> Result<()> {
+        if self.device.is_host() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ET_ERROR_NOT_SUPPORTED,
+            format!("the tensor lies on {}, where the host cannot read it: copy it to the host", self.device),
+        ))
+    }
+
+    /// The elements in memory order; fails if `T` does not stand for the dtype, or for a tensor on a device.
     pub fn data<T: Element>(&self) -> Result<&'a [T]> {
+        self.on_host()?;
         if !T::DTYPES.contains(&self.layout.dtype()) {
             let expected = T::DTYPES.first().map_or("no dtype", |d| d.name());
             return Err(Error::new(
@@ -201,13 +278,26 @@ impl<'a> TensorView<'a> {
         if self.layout.numel() == 0 {
             return Ok(&[]);
         }
-        // SAFETY: the constructor's contract: so many elements of this size, aligned to the element type.
+        // SAFETY: the constructor's contract, for memory of the host: so many elements of this size, aligned to the
+        // element type.
         Ok(unsafe { slice::from_raw_parts(self.data.cast(), self.layout.numel()) })
     }
 
-    /// A copy that owns its memory.
+    /// A copy that owns its memory, on the same device.
     pub fn to_tensor(&self) -> Result<Tensor> {
-        Tensor::copy(self.layout, self.bytes())
+        if self.device.is_host() {
+            Tensor::copy(self.layout, self.bytes()?)
+        } else {
+            self.copy_to(self.device)
+        }
+    }
+
+    /// A copy on a device that owns its memory.
+    pub fn copy_to(&self, device: Device) -> Result<Tensor> {
+        let storage = Storage::on(device, self.layout.nbytes())?;
+        // SAFETY: both sides hold the layout's bytes on their devices, and the new one is nobody else's.
+        unsafe { device::copy(device, storage.as_ptr(), self.device, self.data, self.layout.nbytes()) }?;
+        Tensor::new(self.layout, Arc::new(storage))
     }
 
     /// The tensor as the ABI takes it. It borrows from `self`; the runtime only reads its shape.
@@ -223,8 +313,8 @@ impl<'a> TensorView<'a> {
             rank: self.layout.rank() as u8,
             dtype: self.layout.dtype() as i8,
             dynamism: ET_DYNAMISM_STATIC,
-            device_type: ET_DEVICE_CPU,
-            device_index: 0,
+            device_type: self.device.kind,
+            device_index: self.device.index,
             flags: 0,
             user_data: ptr::null_mut(),
         }
@@ -238,20 +328,15 @@ impl<'a> TensorView<'a> {
         // SAFETY: the caller's promise.
         let tensor = unsafe { TensorRef::new(raw) };
         let layout = Layout::dense(tensor.dtype()?, tensor.sizes(), tensor.dim_order())?;
-        if raw.device_type != ET_DEVICE_CPU {
-            return Err(Error::new(
-                ET_ERROR_NOT_SUPPORTED,
-                format!("{what} lives on a device, not on the host"),
-            ));
-        }
         if raw.data.is_null() && layout.nbytes() > 0 {
             return Err(Error::new(
                 ET_ERROR_INVALID_STATE,
                 format!("{what} has no memory yet: run the method first"),
             ));
         }
-        // SAFETY: the runtime's tensors hold what their shape says.
-        Ok(unsafe { Self::from_raw(layout, raw.data.cast(), false) })
+        let device = Device { kind: raw.device_type, index: raw.device_index };
+        // SAFETY: the runtime's tensors hold what their shape says, where they say.
+        Ok(unsafe { Self::on(device, layout, raw.data.cast(), false) })
     }
 }
 

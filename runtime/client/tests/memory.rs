@@ -40,7 +40,7 @@ fn run(method: &mut executorch_client::Method, value: f32) -> Vec<Tensor> {
 }
 
 fn bytes(outputs: &[Tensor]) -> Vec<Vec<u8>> {
-    outputs.iter().map(|output| output.view().bytes().to_vec()).collect()
+    outputs.iter().map(|output| output.view().bytes().unwrap().to_vec()).collect()
 }
 
 #[test]

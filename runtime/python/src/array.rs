@@ -4,8 +4,9 @@ use crate::dlpack;
 use crate::dtype;
 use crate::errors::{OrRaise, bad_type, bad_value, type_name};
 use crate::foreign::{Flavor, Torch};
+use crate::stream;
 use crate::strided;
-use executorch_client::{Dtype, Layout, Tensor, TensorInfo, TensorView};
+use executorch_client::{Device, Dtype, Layout, Tensor, TensorInfo, TensorView};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
@@ -16,7 +17,7 @@ use std::ffi::c_void;
 /// The most dimensions.
 const MAX_RANK: usize = 16;
 
-/// An array in memory of the host.
+/// An array in memory of the host or a device.
 pub struct Array {
     dtype: Dtype,
     rank: usize,
@@ -24,6 +25,7 @@ pub struct Array {
     /// In bytes.
     strides: [i64; MAX_RANK],
     data: *mut u8,
+    device: Device,
     is_writable: bool,
     owner: Py<PyAny>,
     /// Whose array it is.
@@ -78,6 +80,7 @@ impl Array {
             sizes: [0; MAX_RANK],
             strides: [0; MAX_RANK],
             data,
+            device: Device::HOST,
             is_writable: false,
             owner,
             flavor,
@@ -99,7 +102,13 @@ impl Array {
     pub fn from_torch(object: &Bound<'_, PyAny>, torch: &Torch) -> PyResult<Self> {
         let py = object.py();
         if !object.getattr(intern!(py, "is_cpu"))?.is_truthy()? {
-            return Err(device(&object.getattr(intern!(py, "device"))?.str()?.to_string()));
+            if object.getattr(intern!(py, "is_cuda"))?.is_truthy()? {
+                // The protocol orders PyTorch's work on the tensor before ours.
+                let mut array = Self::from_dlpack(&object.call_method0(intern!(py, "detach"))?)?;
+                array.flavor = Flavor::Torch;
+                return Ok(array);
+            }
+            return Err(unknown_device(&object.getattr(intern!(py, "device"))?.str()?.to_string()));
         }
         let kind = object.getattr(intern!(py, "dtype"))?;
         let Some(dtype) = torch.dtype(&kind) else {
@@ -169,22 +178,35 @@ impl Array {
     pub fn from_dlpack(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = object.py();
         let (kind, id): (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
-        if !(dlpack::Device { kind, id }).is_host() {
-            return Err(device(&format!("({kind}, {id}) of DLPack")));
-        }
+        let Some(device) = (dlpack::Device { kind, id }).runtime() else {
+            return Err(unknown_device(&format!("({kind}, {id}) of DLPack")));
+        };
         let arguments = PyDict::new(py);
+        if !device.is_host() {
+            // The producer lets this stream wait for its work on the memory.
+            arguments.set_item(intern!(py, "stream"), stream::used())?;
+        }
+        let old_arguments = arguments.copy()?;
         arguments.set_item(intern!(py, "max_version"), (1, 0))?;
         let export = intern!(py, "__dlpack__");
         let capsule = match object.call_method(export, (), Some(&arguments)) {
             // Producers from before DLPack 1.0 do not know the argument.
-            Err(error) if error.is_instance_of::<PyTypeError>(py) => object.call_method0(export)?,
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+                object.call_method(export, (), Some(&old_arguments))?
+            }
             other => other?,
         };
         let (tensor, is_writable) = dlpack::read(&capsule)?;
+        if tensor.device.runtime() != Some(device) {
+            return Err(bad_value(format!(
+                "the array says that it is on device ({kind}, {id}) of DLPack, but gave memory of ({}, {})",
+                tensor.device.kind, tensor.device.id
+            )));
+        }
         let dtype = dtype::from_dlpack(tensor.dtype)?;
         let data = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
         let mut array = Self::new(dtype, data, capsule.clone().unbind(), Flavor::Own);
-        array.is_writable = is_writable;
+        (array.is_writable, array.device) = (is_writable, device);
         let rank = tensor.ndim.max(0) as usize;
         let mut dense = dtype.size() as i64;
         for index in 0..rank {
@@ -299,8 +321,17 @@ impl Array {
         if is_dense && self.data.addr().is_multiple_of(self.dtype.size()) {
             // SAFETY: the array's maker says that these elements are there; `owner` keeps them as long as it lives,
             // and the view is dropped before it (`input`).
-            let view = unsafe { TensorView::from_raw(layout, self.data, self.is_writable) };
+            let view = unsafe { TensorView::on(self.device, layout, self.data, self.is_writable) };
             return Ok(Ready::InPlace(view, self.owner));
+        }
+        if !self.device.is_host() {
+            let strides: Vec<i64> = strides.iter().map(|stride| stride / size).collect();
+            return Err(bad_value(format!(
+                "the array on {} has the strides {strides:?}, but the program wants {:?}; make it contiguous there, for \
+                 example with .contiguous()",
+                self.device,
+                layout.strides()
+            )));
         }
         // SAFETY: the array's maker says that the sizes and strides stay in its memory.
         unsafe { strided::gather(layout, self.data, strides) }.or_raise().map(Ready::Copied)
@@ -341,10 +372,10 @@ fn is_complex(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::Complex32 | Dtype::Complex64 | Dtype::Complex128)
 }
 
-fn device(found: &str) -> PyErr {
+fn unknown_device(found: &str) -> PyErr {
     bad_value(format!(
-        "expected memory of the CPU, but the array is on device {found}: only CPU and CUDA tensors can be inputs, the \
-         latter where a program plans an input on the GPU; copy it, for example with .cpu()"
+        "expected memory of the CPU or of a CUDA device, but the array is on device {found}; copy it, for example with \
+         .cpu()"
     ))
 }
 
@@ -361,6 +392,9 @@ pub fn export_struct<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'p
         drop(unsafe { Box::from_raw(ffi::PyCapsule_GetPointer(capsule, std::ptr::null()).cast::<Export>()) });
     }
     let layout = tensor.layout();
+    if !tensor.device().is_host() {
+        return Err(PyAttributeError::new_err(format!("NumPy has no tensors on {}", tensor.device())));
+    }
     let Some(kind) = dtype::to_array_kind(layout.dtype()) else {
         return Err(PyAttributeError::new_err(format!("NumPy has no element type {}", layout.dtype())));
     };

@@ -75,17 +75,28 @@ const MAJOR: u32 = 1;
 const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
 const CPU: i32 = 1;
+const CUDA: i32 = 2;
 const CUDA_HOST: i32 = 3;
 const NAME: &CStr = c"dltensor";
 const NAME_VERSIONED: &CStr = c"dltensor_versioned";
 
 impl Device {
-    /// The host.
-    pub const HOST: Self = Self { kind: CPU, id: 0 };
+    /// DLPack's name of a device of the runtime.
+    pub fn of(device: client::Device) -> Self {
+        if device.is_host() {
+            Self { kind: CPU, id: 0 }
+        } else {
+            Self { kind: CUDA, id: i32::from(device.index) }
+        }
+    }
 
-    /// Whether the CPU can read its memory.
-    pub fn is_host(self) -> bool {
-        matches!(self.kind, CPU | CUDA_HOST)
+    /// The runtime's name of the device, if it knows such; the CPU reads pinned memory as any other.
+    pub fn runtime(self) -> Option<client::Device> {
+        match self.kind {
+            CPU | CUDA_HOST => Some(client::Device::HOST),
+            CUDA => i8::try_from(self.id).ok().filter(|&id| id >= 0).map(client::Device::cuda),
+            _ => None,
+        }
     }
 }
 
@@ -143,6 +154,7 @@ fn managed(
     let layout = *tensor.layout();
     let data_type = dtype::to_dlpack(layout.dtype())
         .ok_or_else(|| PyBufferError::new_err(format!("DLPack has no element type {}", layout.dtype())))?;
+    let tensor_device = tensor.device();
     let mut export =
         Box::new(Export { shape: [0; 16], strides: [0; 16], plain: None, versioned: None, tensor });
     for (to, &from) in export.shape.iter_mut().zip(layout.sizes()) {
@@ -153,7 +165,7 @@ fn managed(
     }
     let raw = RawTensor {
         data: export.tensor.storage().as_ptr().cast(),
-        device: Device::HOST,
+        device: Device::of(tensor_device),
         ndim: layout.rank() as i32,
         dtype: data_type,
         shape: export.shape.as_mut_ptr(),

@@ -24,6 +24,8 @@ pub struct Torch {
     pub tensor: Py<PyType>,
     /// `torch.utils.dlpack.from_dlpack`
     pub from_dlpack: Py<PyAny>,
+    /// `torch.from_dlpack`
+    pub from_object: Py<PyAny>,
     /// The same without a capsule, in versions that have it.
     pub importer: Option<Importer>,
     dtypes: Vec<(Py<PyAny>, Dtype)>,
@@ -61,6 +63,7 @@ pub fn torch(py: Python<'_>) -> PyResult<Option<&'static Torch>> {
         Ok::<_, PyErr>(Torch {
             tensor: module.getattr("Tensor")?.cast_into::<PyType>()?.unbind(),
             from_dlpack: module.getattr("utils")?.getattr("dlpack")?.getattr("from_dlpack")?.unbind(),
+            from_object: module.getattr("from_dlpack")?.unbind(),
             importer: Importer::of(&module.getattr("Tensor")?),
             dtypes: dtypes.collect(),
         })

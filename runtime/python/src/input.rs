@@ -4,6 +4,7 @@ use crate::array::{Array, Ready, refuse};
 use crate::errors::{OrRaise, bad_type, bad_value, type_name, within};
 use crate::foreign::{Flavor, is_array};
 use crate::nested;
+use crate::stream;
 use crate::tensor::Tensor as OwnTensor;
 use executorch_client::{self as client, Kind, Storage, Tensor, TensorInfo, TensorView, Value};
 use pyo3::prelude::*;
@@ -143,6 +144,7 @@ fn article(kind: Kind) -> String {
 
 fn tensor(object: &Bound<'_, PyAny>, info: Option<&TensorInfo>) -> PyResult<Converted> {
     if let Ok(own) = object.cast::<OwnTensor>() {
+        own.get().settle(stream::used()).or_raise()?;
         return own_tensor(own.get().inner(), info);
     }
     if nested::is_sequence(object) || nested::is_number(object) {
@@ -185,6 +187,14 @@ pub fn reordered(tensor: &Tensor, layout: client::Layout) -> PyResult<Tensor> {
     }
     let size = from.dtype().size() as i64;
     let strides: Vec<i64> = from.strides().iter().map(|&stride| i64::from(stride) * size).collect();
+    if !tensor.device().is_host() {
+        return Err(bad_value(format!(
+            "the tensor on {} has the strides {:?}, but {:?} are wanted; make it contiguous there, or copy it to the host",
+            tensor.device(),
+            from.strides(),
+            layout.strides()
+        )));
+    }
     // SAFETY: a tensor's memory holds what its sizes and strides reach, and both layouts have the same sizes.
     unsafe { crate::strided::gather(layout, tensor.storage().as_ptr(), &strides) }.or_raise()
 }
@@ -192,7 +202,7 @@ pub fn reordered(tensor: &Tensor, layout: client::Layout) -> PyResult<Tensor> {
 fn kept(tensor: Tensor) -> (TensorView<'static>, Keep) {
     let layout = *tensor.layout();
     // SAFETY: the storage holds the layout's bytes, and `Keep` holds the storage as long as the view is used.
-    let view = unsafe { TensorView::from_raw(layout, tensor.storage().as_ptr(), true) };
+    let view = unsafe { TensorView::on(tensor.device(), layout, tensor.storage().as_ptr(), true) };
     (view, Keep::Tensor(tensor))
 }
 
@@ -259,6 +269,8 @@ fn hold(view: TensorView<'static>, keep: Option<&Keep>, all: &Arc<Vec<Keep>>) ->
         return view.to_tensor().or_raise().map(Value::Tensor);
     };
     // SAFETY: `all` keeps the object that keeps the memory that the view shows, at its address.
-    let storage = unsafe { Storage::foreign(data, view.layout().nbytes(), Box::new(Arc::clone(all))) };
+    let storage = unsafe {
+        Storage::foreign_on(view.device(), data, view.layout().nbytes(), Box::new(Arc::clone(all)))
+    };
     Tensor::new(*view.layout(), Arc::new(storage)).or_raise().map(Value::Tensor)
 }

@@ -70,7 +70,8 @@ fn method<'py>(py: Python<'py>, meta: &MethodMeta, data: Option<&[String]>) -> P
     for buffer in meta.buffers().or_raise()? {
         let item = PyDict::new(py);
         item.set_item("bytes", buffer.size)?;
-        item.set_item("device", device(buffer.device))?;
+        item.set_item("device", buffer.device.to_string())?;
+        item.set_item("available", registry::has_device(buffer.device))?;
         buffers.append(item)?;
     }
     out.set_item("planned_buffers", buffers)?;
@@ -80,14 +81,6 @@ fn method<'py>(py: Python<'py>, meta: &MethodMeta, data: Option<&[String]>) -> P
     out.set_item("external_data_missing", missing)?;
     out.set_item("external_data", &keys)?;
     Ok(out)
-}
-
-fn device(device: executorch_client::Device) -> String {
-    match device.kind {
-        0 => "cpu".into(),
-        1 => format!("cuda:{}", device.index),
-        other => format!("device {other}:{}", device.index),
-    }
 }
 
 fn value<'py>(
@@ -112,7 +105,7 @@ fn tensor<'py>(py: Python<'py>, info: &TensorInfo) -> PyResult<Bound<'py, PyDict
     out.set_item("is_dynamic", info.is_dynamic)?;
     out.set_item("is_memory_planned", info.is_memory_planned)?;
     out.set_item("bytes", info.layout.nbytes())?;
-    out.set_item("device", device(info.device))?;
+    out.set_item("device", info.device.to_string())?;
     out.set_item("name", info.name.as_deref())?;
     Ok(out)
 }

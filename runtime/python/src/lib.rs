@@ -22,6 +22,7 @@ mod portable;
 mod program;
 mod registry;
 mod source;
+mod stream;
 mod strided;
 mod tensor;
 

@@ -24,6 +24,13 @@ impl From<client::MethodMeta> for MethodMeta {
     }
 }
 
+impl MethodMeta {
+    fn buffer(&self, index: usize) -> PyResult<client::BufferInfo> {
+        let buffers = self.inner.buffers().or_raise()?;
+        buffers.get(index).copied().ok_or_else(|| past_end("planned buffer", index, "method", buffers.len()))
+    }
+}
+
 fn within(index: usize, count: usize, what: &str) -> PyResult<()> {
     if index < count {
         return Ok(());
@@ -56,6 +63,21 @@ impl MethodMeta {
     /// The number of outputs.
     fn num_outputs(&self) -> usize {
         self.inner.output_count()
+    }
+
+    /// The number of planned buffers.
+    fn num_memory_planned_buffers(&self) -> PyResult<usize> {
+        Ok(self.inner.buffers().or_raise()?.len())
+    }
+
+    /// Bytes of planned buffer `index`. IndexError past the end.
+    fn memory_planned_buffer_size(&self, index: usize) -> PyResult<u64> {
+        self.buffer(index).map(|buffer| buffer.size)
+    }
+
+    /// Where planned buffer `index` has to be: "cpu", "cuda:0" and so on. IndexError past the end.
+    fn memory_planned_buffer_device(&self, index: usize) -> PyResult<String> {
+        self.buffer(index).map(|buffer| buffer.device.to_string())
     }
 
     /// The number of named tensors with mutable memory.
@@ -140,6 +162,11 @@ impl TensorInfo {
     /// Whether the method has memory for it: an input is then copied there, an output copied from there.
     fn is_memory_planned(&self) -> bool {
         self.inner.is_memory_planned
+    }
+
+    /// Where the memory is planned: "cpu", "cuda:0" and so on; without planned memory, where the program wants it.
+    fn device(&self) -> String {
+        self.inner.device.to_string()
     }
 
     /// Bytes of all elements.

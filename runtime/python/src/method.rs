@@ -5,7 +5,8 @@ use crate::errors::{OrRaise, raise, raise_as};
 use crate::foreign::{self, Flavor};
 use crate::input::{self, Spec};
 use crate::output;
-use executorch_client::{Method, MethodOptions, Program, Tensor, Value};
+use crate::stream;
+use executorch_client::{Device, Method, MethodOptions, Outputs, Program, Tensor, TensorView, Value};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,6 +42,37 @@ impl Fallback {
             (None, _) => Ok(Flavor::Own),
         }
     }
+}
+
+/// The devices, other than the host, that tensors lie on.
+fn devices(values: &[Value<TensorView<'_>>]) -> Vec<Device> {
+    let of = |value: &Value<TensorView<'_>>| match value {
+        Value::Tensor(view) => Some(view.device()),
+        _ => None,
+    };
+    values.iter().filter_map(of).filter(|device| !device.is_host()).collect()
+}
+
+/// Waits for the devices that a run took inputs from or left outputs on, unless this thread chose a stream: then
+/// everything is in order on that, and the caller keeps the inputs until it is done.
+fn settle<'a>(
+    given: &[Device],
+    run: executorch_client::Result<Outputs<'a>>,
+) -> executorch_client::Result<Outputs<'a>> {
+    if stream::chosen().is_some() {
+        return run;
+    }
+    let mut used = given.to_vec();
+    if let Ok(outputs) = &run {
+        for index in 0..outputs.len() {
+            used.extend(devices(&[outputs.get(index)?]));
+        }
+    }
+    used.sort_unstable_by_key(|device| (device.kind, device.index));
+    used.dedup();
+    let waited = used.into_iter().try_for_each(Device::synchronize);
+    let outputs = run?;
+    waited.map(|()| outputs)
 }
 
 impl Shared {
@@ -92,11 +124,12 @@ impl Shared {
             let mut state = self.lock();
             // The inputs of `set_inputs` are replaced.
             state.held = Arc::default();
+            let given = devices(inputs.values());
+            let outputs = settle(&given, state.method.execute(inputs.values()))?;
             if clone_outputs {
-                return state.method.execute(inputs.values())?.to_owned();
+                return outputs.to_owned();
             }
             let keep = inputs.keep();
-            let outputs = state.method.execute(inputs.values())?;
             // SAFETY: the owner holds the method, and what the inputs lie in.
             unsafe { outputs.to_shared(|| Box::new((Arc::clone(self), Arc::clone(keep)))) }
         });
@@ -123,7 +156,12 @@ impl Shared {
 
     /// Runs with the inputs that were set.
     pub fn run(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.lock().method.run().map(drop)).or_raise()
+        py.detach(|| {
+            let mut state = self.lock();
+            let held: Vec<_> = state.held.iter().map(Value::view).collect();
+            settle(&devices(&held), state.method.run()).map(drop)
+        })
+        .or_raise()
     }
 
     /// The outputs of the last run with inputs that were set.

@@ -43,8 +43,16 @@ pub fn to_object<'py>(py: Python<'py>, value: Value<Tensor>, flavor: Flavor) -> 
     }
 }
 
-/// A tensor as `flavor` says; ours where NumPy has no such element type.
+/// A tensor as `flavor` says; ours where NumPy has no such element type or device.
 pub fn to_array<'py>(py: Python<'py>, tensor: Tensor, flavor: Flavor) -> PyResult<Bound<'py, PyAny>> {
+    if !tensor.device().is_host() {
+        let own = Bound::new(py, OwnTensor::from(tensor))?.into_any();
+        return match foreign::torch(py)? {
+            // PyTorch asks for the tensor on its current stream.
+            Some(torch) if flavor == Flavor::Torch => torch.from_object.bind(py).call1((own,)),
+            _ => Ok(own),
+        };
+    }
     if flavor == Flavor::Torch
         && let Some(torch) = foreign::torch(py)?
     {

@@ -1,12 +1,14 @@
 //! `executorch_runtime.Tensor`: what comes out when neither NumPy nor PyTorch went in.
 
 use crate::array::{self, Array};
+use crate::components;
 use crate::dlpack;
 use crate::dtype;
 use crate::errors::{OrRaise, bad_type, bad_value};
 use crate::input::reordered;
 use crate::nested;
 use crate::output;
+use crate::stream;
 use executorch_client::{self as client, Dtype, Layout, Storage};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyIndexError, PyTypeError};
@@ -15,18 +17,24 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PySlice, PyTuple};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A tensor in memory of the host.
+/// What a consumer of a capsule gives instead of a stream to do without synchronisation.
+const NO_STREAM: i64 = -1;
+
+/// A tensor in memory of the host or a device.
 ///
 /// NumPy and PyTorch take it without a copy (`numpy.asarray(t)`, `torch.from_dlpack(t)`); `tolist()` gives nested
-/// lists. `Tensor(data, dtype="float32", shape=(2, 3))` makes one from lists, numbers, arrays or bytes.
+/// lists. What lies on a device is read there, or after `cpu()`. `Tensor(data, dtype="float32", shape=(2, 3))` makes one from lists, numbers, arrays or bytes.
 #[pyclass(frozen, module = "executorch_runtime", weakref)]
 pub struct Tensor {
     inner: client::Tensor,
+    /// The stream on which the device may still be working on it; none if that is done.
+    pending: Option<i64>,
 }
 
 impl From<client::Tensor> for Tensor {
     fn from(inner: client::Tensor) -> Self {
-        Self { inner }
+        let pending = if inner.device().is_host() { None } else { stream::chosen() };
+        Self { inner, pending }
     }
 }
 
@@ -40,8 +48,37 @@ impl Tensor {
         self.inner.layout()
     }
 
+    /// Makes sure that the elements are there for who uses `stream`: waits for the device unless they come in order.
+    pub fn settle(&self, stream: i64) -> client::Result<()> {
+        match self.pending {
+            Some(pending) if pending != stream => self.inner.device().synchronize(),
+            _ => Ok(()),
+        }
+    }
+
+    fn copy_to(&self, py: Python<'_>, device: client::Device) -> PyResult<client::Tensor> {
+        let stream = stream::used();
+        let copy = || {
+            self.settle(stream)?;
+            self.inner.to(device)
+        };
+        py.detach(copy).or_raise()
+    }
+
+    /// The tensor, for who reads its elements.
+    fn readable(&self) -> PyResult<&client::Tensor> {
+        if self.inner.device().is_host() {
+            return Ok(&self.inner);
+        }
+        Err(bad_value(format!(
+            "the tensor lies on {}, where Python cannot read it: copy it to the host with .cpu()",
+            self.inner.device()
+        )))
+    }
+
     /// In row-major order, copied if it is not.
     fn contiguous(&self) -> PyResult<client::Tensor> {
+        self.readable()?;
         let layout = self.layout();
         reordered(&self.inner, Layout::contiguous(layout.dtype(), layout.sizes()).or_raise()?)
     }
@@ -124,7 +161,8 @@ impl Tensor {
                 self.layout()
             )));
         }
-        // SAFETY: the tensor has one element, at its start.
+        self.readable()?;
+        // SAFETY: the tensor has one element, at its start, on the host.
         unsafe { nested::element(py, self.layout().dtype(), self.inner.storage().as_ptr()) }
     }
 }
@@ -177,6 +215,25 @@ impl Tensor {
         self.layout().dtype().name()
     }
 
+    /// Where it lies: "cpu", "cuda:0" and so on.
+    #[getter]
+    fn device(&self) -> String {
+        self.inner.device().to_string()
+    }
+
+    /// The tensor in memory of the host: itself if it lies there, else a copy.
+    fn cpu(&self, py: Python<'_>) -> PyResult<Self> {
+        self.copy_to(py, client::Device::HOST).map(Self::from)
+    }
+
+    /// The tensor on a device ("cpu", "cuda", "cuda:1"): itself if it lies there, else a copy.
+    fn to(&self, py: Python<'_>, device: &str) -> PyResult<Self> {
+        components::ensure(py)?;
+        let device = client::Device::named(device).or_raise()?;
+        let pending = if device == self.inner.device() { self.pending } else { None };
+        self.copy_to(py, device).map(|inner| Self { inner, pending })
+    }
+
     /// The number of dimensions.
     #[getter]
     fn ndim(&self) -> usize {
@@ -197,13 +254,13 @@ impl Tensor {
 
     /// Nested lists of the elements; one number for a tensor without dimensions.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        nested::to_list(py, &self.inner)
+        nested::to_list(py, self.readable()?)
     }
 
     /// The elements' bytes in row-major order.
     fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let whole = self.contiguous()?;
-        Ok(PyBytes::new(py, whole.view().bytes()))
+        Ok(PyBytes::new(py, whole.view().bytes().or_raise()?))
     }
 
     /// The only element, as a number.
@@ -218,13 +275,18 @@ impl Tensor {
 
     /// The tensor as a NumPy array over the same memory. Imports NumPy.
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.get().readable()?;
         slf.py().import("numpy")?.call_method1("asarray", (slf,))
     }
 
     /// The tensor as a PyTorch tensor over the same memory. Imports PyTorch.
-    fn torch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("torch")?;
-        output::to_array(py, self.inner.clone(), crate::foreign::Flavor::Torch)
+    fn torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let torch = slf.py().import("torch")?;
+        let inner = &slf.get().inner;
+        if !inner.device().is_host() {
+            return torch.call_method1("from_dlpack", (slf,));
+        }
+        output::to_array(slf.py(), inner.clone(), crate::foreign::Flavor::Torch)
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -263,6 +325,10 @@ impl Tensor {
         let layout = self.layout();
         let sizes: Vec<String> = layout.sizes().iter().map(ToString::to_string).collect();
         let shape = format!("({}{})", sizes.join(", "), if sizes.len() == 1 { "," } else { "" });
+        if !self.inner.device().is_host() {
+            let device = self.inner.device();
+            return Ok(format!("Tensor(shape={shape}, dtype='{}', device='{device}')", layout.dtype()));
+        }
         if layout.numel() > 64 {
             return Ok(format!("Tensor(shape={shape}, dtype='{}')", layout.dtype()));
         }
@@ -272,29 +338,54 @@ impl Tensor {
         }
     }
 
+    /// The tensor for another library. On a device, `stream` says where it will be used, as the array API standard numbers
+    /// streams of CUDA (1 is the legacy default stream; None means the same): the memory is ready there. -1 asks for no
+    /// synchronisation.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
         py: Python<'py>,
-        stream: Option<&Bound<'py, PyAny>>,
+        stream: Option<i64>,
         max_version: Option<(u32, u32)>,
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if stream.is_some() {
+        let own = self.inner.device();
+        let wanted = match dl_device {
+            None => own,
+            Some((kind, id)) => {
+                (dlpack::Device { kind, id }).runtime().filter(|&d| d == own || d.is_host()).ok_or_else(
+                    || PyBufferError::new_err(format!("the tensor can be exported to {own} or the CPU only")),
+                )?
+            }
+        };
+        if wanted != own && copy == Some(false) {
+            return Err(PyBufferError::new_err(format!(
+                "a tensor on {own} cannot be used on the CPU without a copy"
+            )));
+        }
+        if wanted.is_host() && stream.is_some() {
             return Err(PyBufferError::new_err("a tensor of the CPU has no stream"));
         }
-        let host = dlpack::Device::HOST;
-        if dl_device.is_some_and(|device| device != (host.kind, host.id)) {
-            return Err(PyBufferError::new_err("the tensor can be exported to the CPU only"));
+        if stream == Some(0) {
+            return Err(PyBufferError::new_err(
+                "stream 0 of CUDA is ambiguous: give 1 for the legacy default stream",
+            ));
         }
-        let is_copied = copy == Some(true);
-        let tensor = if is_copied { self.inner.view().to_tensor().or_raise()? } else { self.inner.clone() };
-        dlpack::export(py, tensor, max_version.is_some_and(|(major, _)| major >= 1), is_copied)
+        let is_copied = copy == Some(true) || wanted != own;
+        let used = if is_copied { stream::used() } else { stream.unwrap_or(stream::LEGACY) };
+        let tensor = py.detach(|| {
+            if is_copied || stream != Some(NO_STREAM) {
+                self.settle(used)?;
+            }
+            if is_copied { self.inner.view().copy_to(wanted) } else { Ok(self.inner.clone()) }
+        });
+        dlpack::export(py, tensor.or_raise()?, max_version.is_some_and(|(major, _)| major >= 1), is_copied)
     }
 
     fn __dlpack_device__(&self) -> (i32, i32) {
-        (dlpack::Device::HOST.kind, dlpack::Device::HOST.id)
+        let device = dlpack::Device::of(self.inner.device());
+        (device.kind, device.id)
     }
 
     #[getter]
@@ -305,6 +396,12 @@ impl Tensor {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let layout = self.layout();
+        if !self.inner.device().is_host() {
+            return Err(PyAttributeError::new_err(format!(
+                "NumPy has no tensors on {}",
+                self.inner.device()
+            )));
+        }
         let Some(kind) = dtype::to_array_kind(layout.dtype()) else {
             return Err(PyAttributeError::new_err(format!("NumPy has no element type {}", layout.dtype())));
         };

@@ -156,16 +156,16 @@ def test_failures_of_producers_are_the_cause(add):
             add.execute([huge, ONES])
 
 
-def test_memory_elsewhere_is_refused(add):
-    class Gpu:
+def test_memory_of_unknown_devices_is_refused(add):
+    class Metal:
         def __dlpack__(self, **_):
             raise AssertionError("not to be called")
 
         def __dlpack_device__(self):
-            return (2, 0)
+            return (8, 0)
 
-    with pytest.raises(ValueError, match="expected memory of the CPU"):
-        add.execute([ONES, Gpu()])
+    with pytest.raises(ValueError, match="expected memory of the CPU or of a CUDA device"):
+        add.execute([ONES, Metal()])
 
 
 def test_numbers_and_strings(runtime):

@@ -62,7 +62,7 @@ def explain(info: dict[str, Any], data_given: bool) -> list[dict[str, str]]:
                 else "give the .ptd file that was exported with the program: --ptd FILE"
             )
             found.append({"method": name, "what": what, "fix": fix})
-        devices = {buffer["device"] for buffer in method["planned_buffers"]} - {"cpu"}
+        devices = {buffer["device"] for buffer in method["planned_buffers"] if not buffer["available"]}
         for device in sorted(devices):
             fix = "install the wheel of the row for that device and run where it is, or export for the CPU"
             found.append({"method": name, "what": f"memory is planned on {device}", "fix": fix})
