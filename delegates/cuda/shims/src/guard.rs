@@ -16,9 +16,12 @@ impl CudaGuard {
     /// Makes a device current.
     pub fn new(index: i32) -> Result<Self> {
         let library = Cuda::get().map_err(cuda)?;
-        let guard = Self { cuda: library, before: Device::current(library).map_err(cuda)? };
-        guard.set(index)?;
-        Ok(guard)
+        let before = Device::current(library).map_err(cuda)?;
+        let device = if index < 0 { before } else { Device(index) };
+        if device != before {
+            device.make_current(library).map_err(cuda)?;
+        }
+        Ok(Self { cuda: library, before })
     }
 
     /// Makes another device current; the one to go back to stays the same.

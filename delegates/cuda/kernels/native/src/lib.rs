@@ -14,4 +14,4 @@ mod source;
 pub use container::{Container, Kind};
 pub use fetch::{NVRTC, Pin, pins};
 pub use nvrtc::Nvrtc;
-pub use row::{ARCHITECTURES, Config, PTX, Row, VERSION, build};
+pub use row::{ARCHITECTURES, CACHE, Config, PTX, Row, VERSION, build};

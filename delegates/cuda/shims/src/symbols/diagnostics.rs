@@ -8,7 +8,7 @@ use executorch_abi::log::{ET_LOG_ERROR, ET_LOG_INFO, et_log};
 use std::ffi::{CStr, CString, c_char, c_void};
 
 /// Does nothing if `condition` holds. Otherwise throws a C++ `std::runtime_error` with the message, which the model's container
-/// turns into an error of the call; see [`crate::throw`].
+/// turns into an error of the call; see `throw.rs`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn aoti_torch_check(
     condition: bool,
