@@ -66,8 +66,7 @@ pub struct et_device_allocator_t {
             index: i8,
         ) -> et_error_t,
     >,
-    /// Waits for the work that delegates started on device `index` and did not wait for: that of the stream which the
-    /// calling thread chose (`et_caller_stream_set`), or all if it chose none. Null if they leave none.
+    /// Waits for all work that was started on device `index`, by whichever thread; null if delegates leave none behind.
     pub synchronize: Option<unsafe extern "C" fn(user_data: *mut c_void, index: i8) -> et_error_t>,
 }
 
@@ -112,7 +111,6 @@ unsafe extern "C" {
         size: usize,
     ) -> et_error_t;
 
-    /// Waits for the work on a device that delegates started and did not wait for (see
-    /// `et_device_allocator_t::synchronize`).
+    /// Waits for all work that was started on a device, by whichever thread.
     pub fn et_device_synchronize(device_type: et_device_type_t, index: i8) -> et_error_t;
 }

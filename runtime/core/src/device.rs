@@ -145,7 +145,7 @@ pub unsafe fn copy(
     }
 }
 
-/// Waits for the work on a device that delegates started and did not wait for.
+/// Waits for all work that was started on a device.
 pub fn synchronize(device: Device) -> Result<()> {
     if device.is_host() {
         return Ok(());

@@ -6,8 +6,10 @@ mod common;
 
 use common::made::{Data, Instruction, Made, Value};
 use common::*;
+use executorch_abi::device::*;
 use executorch_abi::error::*;
 use executorch_abi::method::et_method_set_output_data;
+use executorch_abi::tensor::ET_DEVICE_CUDA;
 use std::path::Path;
 
 #[test]
@@ -52,4 +54,18 @@ fn the_error_says_what_brings_the_allocator() {
         "{error}"
     );
     assert_eq!(memory, [0.0; 4]);
+
+    an_allocator_whose_table_ends_early();
+}
+
+/// What lies behind such a table is not called.
+fn an_allocator_whose_table_ends_early() {
+    fake::load("first", &["-DFAKE_FIRST_TABLE"]);
+    let (from, to) = (fake::Memory::of(&[1.5, -2.0], 0), fake::Memory::new(8, 0).unwrap());
+    // SAFETY: both hold as many bytes on their device.
+    let code = unsafe { et_device_copy(to.data, ET_DEVICE_CUDA, 0, from.data, ET_DEVICE_CUDA, 0, to.size) };
+    assert_eq!(code, ET_OK);
+    assert_eq!(fake::numbers(to.data, 2, 0).unwrap(), [1.5, -2.0]);
+    // SAFETY: always callable.
+    assert_eq!(unsafe { et_device_synchronize(ET_DEVICE_CUDA, 0) }, ET_OK);
 }

@@ -74,8 +74,7 @@ typedef struct et_device_allocator_t {
                                size_t size,
                                int8_t index);
   /**
-   * Waits for the work that delegates started on device `index` and did not wait for: that of the stream which the
-   * calling thread chose (`et_caller_stream_set`), or all if it chose none. Null if they leave none.
+   * Waits for all work that was started on device `index`, by whichever thread; null if delegates leave none behind.
    */
   et_error_t (*synchronize)(void *user_data, int8_t index);
 } et_device_allocator_t;
@@ -129,8 +128,7 @@ extern et_error_t et_device_copy(void *destination,
                                  size_t size);
 
 /**
- * Waits for the work on a device that delegates started and did not wait for (see
- * `et_device_allocator_t::synchronize`).
+ * Waits for all work that was started on a device, by whichever thread.
  */
 extern et_error_t et_device_synchronize(et_device_type_t device_type, int8_t index);
 
