@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 
 /// The nouns. A header includes those before it that it uses; of one after it, it declares the types it points to.
-const NOUNS: [&str; 17] = [
+const NOUNS: [&str; 18] = [
     "error",
     "log",
     "tensor",
@@ -25,6 +25,7 @@ const NOUNS: [&str; 17] = [
     "threadpool",
     "caller_stream",
     "current_stream",
+    "cuda_state",
 ];
 
 /// Writes the headers, or with `check` fails if they differ from the committed ones.

@@ -46,7 +46,7 @@ pub fn region(library: &Cuda, device: Device, tensor: &TensorRef<'_>) -> Result<
             "the tensor has no memory yet: set the input or output that it belongs to",
         ));
     }
-    let found = PointerInfo::of(library, data).map_err(cuda)?;
+    let found = PointerInfo::of(library, data.addr()).map_err(cuda)?;
     match found {
         PointerInfo::Device(on) if on == device => Ok(Region { data, bytes }),
         PointerInfo::Managed(_) => Ok(Region { data, bytes }),

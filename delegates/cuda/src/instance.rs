@@ -94,7 +94,7 @@ impl Instance {
 
     /// Runs it: the work is on the stream when this returns, and may not be done.
     pub fn execute(&mut self, arguments: Arguments<'_>) -> Result<()> {
-        let Self { model, place } = self;
+        let (model, place): (&mut Model, _) = (&mut self.model, &self.place);
         let (inputs, mut outputs) = arguments.split(model.container.inputs(), model.container.outputs())?;
         let callers = stream::callers(place.library);
         if callers.is_some() && model.graph.is_some() {
@@ -106,7 +106,8 @@ impl Instance {
         }
         let stream = callers.unwrap_or_else(|| place.stream.borrow());
         // SAFETY: the caller's stream is alive during the call, and the own one as long as `self`; the guard ends with the call.
-        let _current = unsafe { CurrentStream::set(stream.as_raw(), place.device.0) }?;
+        let _current = unsafe { CurrentStream::set(stream.as_raw(), place.device.0) };
+        let _device = DeviceGuard::new(place.library, place.device).map_err(cuda)?;
         let is_rebound = model.session.bind(&model.container, place.library, place.device)?;
         if model.graph.is_some() && is_rebound {
             return Err(Error::new(
@@ -114,7 +115,7 @@ impl Instance {
                 "a method that is recorded as a CUDA graph cannot run in sessions with a state of their own",
             ));
         }
-        let Model { graph: Some(graph), container, .. } = &mut **model else {
+        let Model { graph: Some(graph), container, .. } = model else {
             return model.eager(place, stream, &inputs, &mut outputs);
         };
         match graph.phase() {

@@ -33,8 +33,8 @@ macro_rules! functions {
         /// The functions of a container's library.
         #[derive(Debug, Clone, Copy)]
         pub struct Functions {
-            $(pub $name: $type,)*
-            $(pub $maybe: Option<$kind>,)*
+            $(#[doc = concat!("`", $symbol, "`.")] pub $name: $type,)*
+            $(#[doc = concat!("`", $wanted, "`.")] pub $maybe: Option<$kind>,)*
         }
 
         impl Functions {
@@ -102,7 +102,7 @@ impl Library {
         file.write_all(bytes).map_err(|e| unwritable(&e))?;
         let path = file.into_temp_path();
         // SAFETY: running the program's code is what the caller asked for; whoever loads a program trusts its maker.
-        let handle = unsafe { Handle::open(Some(&path), RTLD_LAZY | RTLD_LOCAL) };
+        let handle = unsafe { Handle::open(Some(&*path), RTLD_LAZY | RTLD_LOCAL) };
         let handle = handle.map_err(|error| {
             let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
             Error::new(

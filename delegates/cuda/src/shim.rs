@@ -1,5 +1,6 @@
 //! Tensors as compiled models see them: objects of `libaoti_cuda_shims.so.1`.
 
+use executorch_abi::current_stream::{et_current_stream_clear, et_current_stream_get, et_current_stream_set};
 use executorch_abi::error::{ET_ERROR_INTERNAL, et_error_t};
 use executorch_abi::{Error, Result};
 use std::ffi::c_void;
@@ -9,12 +10,6 @@ use std::ptr::{self, NonNull};
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawTensor {
-    _opaque: [u8; 0],
-}
-
-/// A guard of the shim library.
-#[repr(C)]
-struct RawGuard {
     _opaque: [u8; 0],
 }
 
@@ -42,8 +37,6 @@ unsafe extern "C" {
     fn aoti_torch_get_dtype(tensor: *mut RawTensor, out: *mut i32) -> et_error_t;
     fn aoti_torch_get_device_type(tensor: *mut RawTensor, out: *mut i32) -> et_error_t;
     fn aoti_torch_copy_(to: *mut RawTensor, from: *mut RawTensor, non_blocking: i32) -> et_error_t;
-    fn aoti_torch_create_cuda_stream_guard(stream: *mut c_void, device: i32, out: *mut *mut RawGuard) -> et_error_t;
-    fn aoti_torch_delete_cuda_stream_guard(guard: *mut RawGuard) -> et_error_t;
 }
 
 /// The address of a function of the shim library, by which its file is found.
@@ -193,31 +186,33 @@ pub unsafe fn view<'a>(raw: *mut RawTensor) -> Result<View<'a>> {
 /// A stream that is the calling thread's current one for a device, until dropped on the same thread.
 #[derive(Debug)]
 pub struct CurrentStream {
-    guard: NonNull<RawGuard>,
+    device: i32,
+    before: Option<*mut c_void>,
 }
 
-/// CUDA's other name of the default stream, for functions that take null for none.
-const LEGACY_STREAM: usize = 1;
-
 impl CurrentStream {
-    /// Makes `stream` (a `cudaStream_t`, null for the default stream) current, and the device too.
+    /// Makes `stream` (a `cudaStream_t`, null for the default stream) current.
     ///
     /// # Safety
     /// The stream is alive until the result is dropped.
-    pub unsafe fn set(stream: *mut c_void, device: i32) -> Result<Self> {
-        let stream = if stream.is_null() { ptr::without_provenance_mut(LEGACY_STREAM) } else { stream };
-        let mut out = ptr::null_mut();
-        // SAFETY: the caller's promise; there is a place for the guard.
-        Error::check(unsafe { aoti_torch_create_cuda_stream_guard(stream, device, &raw mut out) })?;
-        let guard = NonNull::new(out)
-            .ok_or_else(|| Error::new(ET_ERROR_INTERNAL, "the shim library gave no guard of the stream"))?;
-        Ok(Self { guard })
+    pub unsafe fn set(stream: *mut c_void, device: i32) -> Self {
+        let mut before = ptr::null_mut();
+        // SAFETY: there is a place for the stream.
+        let had = unsafe { et_current_stream_get(device, &raw mut before) };
+        // SAFETY: the caller's promise.
+        unsafe { et_current_stream_set(device, stream) };
+        Self { device, before: had.then_some(before) }
     }
 }
 
 impl Drop for CurrentStream {
     fn drop(&mut self) {
-        // SAFETY: given to this value, deleted once, and on the same thread: it is not `Send`.
-        let _ = unsafe { aoti_torch_delete_cuda_stream_guard(self.guard.as_ptr()) };
+        // SAFETY: on the same thread, since it is not `Send`; the stream before is that of whoever set it.
+        unsafe {
+            match self.before {
+                Some(stream) => et_current_stream_set(self.device, stream),
+                None => et_current_stream_clear(self.device),
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! `cargo xtask headers`, one header for each, so the documentation of a C function is the documentation
 //! of the Rust declaration here. `libexecutorch.so.1` (crate `executorch-core`) and
 //! `libexecutorch_threadpool.so.1` (crate `executorch-threadpool`) define the functions, and the CUDA wheels'
-//! libraries those of [`caller_stream`] and [`current_stream`]; everything else only calls them.
+//! libraries those of [`caller_stream`], [`current_stream`] and [`cuda_state`]; everything else only calls them.
 //!
 //! Rules that hold for the whole ABI:
 //!
@@ -24,6 +24,7 @@
 pub mod args;
 pub mod backend;
 pub mod caller_stream;
+pub mod cuda_state;
 pub mod current_stream;
 pub mod data_map;
 pub mod device;

@@ -18,6 +18,12 @@ trait Map: Send + Sync + 'static {
     fn layout(&self, key: &CStr) -> Result<et_tensor_layout_t>;
     fn data(&self, key: &CStr) -> Result<Buffer>;
     fn keys(&self) -> &[CString];
+
+    /// Where the text of a key lies; null past the end. Maps over others tell the others' place, so that maps that are made
+    /// of the same ones can be known by it.
+    fn place(&self, index: usize) -> *const c_char {
+        self.keys().get(index).map_or(ptr::null(), |key| key.as_ptr())
+    }
 }
 
 fn unknown(key: &CStr) -> Error {
@@ -117,6 +123,12 @@ impl Map for ProgramMap {
     fn keys(&self) -> &[CString] {
         &self.keys
     }
+
+    fn place(&self, index: usize) -> *const c_char {
+        // SAFETY: the program outlives its map, whose keys have the same order.
+        let program = unsafe { &*self.program };
+        program.layout().named_data.get(index).map_or(ptr::null(), |(key, _)| key.as_ptr())
+    }
 }
 
 /// The map over a program's named blobs.
@@ -131,21 +143,35 @@ pub unsafe fn of_program(program: *const Program) -> et_data_map_t {
 
 /// Several maps as one.
 struct MergedMap {
-    owners: HashMap<CString, DataMap>,
+    owners: HashMap<CString, (DataMap, Place)>,
     keys: Vec<CString>,
 }
 
+/// The text of a key in the map that has it.
+#[derive(Clone, Copy)]
+struct Place(*const c_char);
+
+// SAFETY: a constant text of a map, which any thread may read as long as the map.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
+
 impl Map for MergedMap {
     fn layout(&self, key: &CStr) -> Result<et_tensor_layout_t> {
-        self.owners.get(key).ok_or_else(|| unknown(key))?.layout(key)
+        self.owners.get(key).ok_or_else(|| unknown(key))?.0.layout(key)
     }
 
     fn data(&self, key: &CStr) -> Result<Buffer> {
-        self.owners.get(key).ok_or_else(|| unknown(key))?.data(key)
+        self.owners.get(key).ok_or_else(|| unknown(key))?.0.data(key)
     }
 
     fn keys(&self) -> &[CString] {
         &self.keys
+    }
+
+    fn place(&self, index: usize) -> *const c_char {
+        let owner = self.keys.get(index).and_then(|key| self.owners.get(key));
+        owner.map_or(ptr::null(), |(_, place)| place.0)
     }
 }
 
@@ -158,8 +184,8 @@ pub unsafe fn merge(maps: &[*const et_data_map_t]) -> Result<et_data_map_t> {
     for &map in maps {
         // SAFETY: the caller's promise.
         let map = unsafe { DataMap::new(map) }?;
-        for key in map.keys() {
-            if owners.insert(key.clone(), map).is_some() {
+        for (key, place) in map.keys_and_places() {
+            if owners.insert(key.clone(), (map, place)).is_some() {
                 return Err(Error::new(
                     ET_ERROR_INVALID_ARGUMENT,
                     format!("two of the data maps have the key {key:?}; give each name once"),
@@ -281,13 +307,17 @@ impl DataMap {
 
     /// The keys.
     pub fn keys(&self) -> Vec<CString> {
+        self.keys_and_places().into_iter().map(|(key, _)| key).collect()
+    }
+
+    fn keys_and_places(&self) -> Vec<(CString, Place)> {
         let (Some(count), Some(key)) = (self.table().count, self.table().key) else {
             return Vec::new();
         };
         // SAFETY: the map obeys the ABI: keys are NUL-terminated, or null past the end.
         let at = |i| unsafe {
             let text = key(self.table().user_data, i);
-            (!text.is_null()).then(|| CStr::from_ptr(text).to_owned())
+            (!text.is_null()).then(|| (CStr::from_ptr(text).to_owned(), Place(text)))
         };
         // SAFETY: as above.
         (0..unsafe { count(self.table().user_data) }).map_while(at).collect()
@@ -365,7 +395,7 @@ unsafe extern "C" fn count<M: Map>(user_data: *mut c_void) -> usize {
 
 unsafe extern "C" fn key<M: Map>(user_data: *mut c_void, index: usize) -> *const c_char {
     // SAFETY: the table's user data.
-    unsafe { map::<M>(user_data) }.keys().get(index).map_or(ptr::null(), |k| k.as_ptr())
+    unsafe { map::<M>(user_data) }.place(index)
 }
 
 unsafe extern "C" fn destroy<M: Map>(user_data: *mut c_void) {

@@ -1,6 +1,7 @@
 /* All C headers in one C11 program, and a call through them. */
 #include <executorch/c/backend.h>
 #include <executorch/c/caller_stream.h>
+#include <executorch/c/cuda_state.h>
 #include <executorch/c/current_stream.h>
 #include <executorch/c/data_map.h>
 #include <executorch/c/device.h>
