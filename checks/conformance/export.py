@@ -1,6 +1,6 @@
 """Makes the conformance programs again, with upstream's exporter.
 
-    python export.py                     all of them, into programs/, delegates/, devices/ and xnnpack/
+    python export.py                     all of them, into programs/, delegates/, devices/, xnnpack/ and cuda/
     python export.py --only 'ops_*'      those whose names match
     python export.py --check             nothing is written; fails when a program's bytes or cases would change
 
@@ -23,15 +23,16 @@ HERE = Path(__file__).resolve().parent
 
 
 def all_fixtures(pattern: str) -> Iterator[tuple[str, Any]]:
-    """Folders and fixtures: models, operators, delegates, devices, XNNPACK; kinds that cannot match are not even built."""
-    from fixtures import delegates, devices, models, operators, xnnpack
+    """Folders and fixtures: models, operators, delegates, devices, XNNPACK, CUDA; kinds that cannot match are not even built."""
+    from fixtures import cuda, delegates, devices, models, operators, xnnpack
 
-    if not pattern.startswith(("ops_", "xnn_")):
+    if not pattern.startswith(("ops_", "xnn_", "cuda_")):
         yield from (("programs", fixture) for fixture in models.fixtures())
         yield from (("delegates", fixture) for fixture in delegates.fixtures())
         yield from (("devices", fixture) for fixture in devices.fixtures())
     yield from (("programs", fixture) for fixture in operators.fixtures(pattern))
     yield from (("xnnpack", fixture) for fixture in xnnpack.fixtures(pattern))
+    yield from (("cuda", fixture) for fixture in cuda.fixtures(pattern))
 
 
 def main() -> int:
@@ -57,7 +58,8 @@ def main() -> int:
             if not fnmatch.fnmatch(fixture.name, options.only):
                 continue
             started = time.monotonic()
-            upstream.annotate(fixture)
+            if kind != "cuda":
+                upstream.annotate(fixture)
             size = store.write(fixture, folder)
             total += size
             odd = [case for case in fixture.cases if case.upstream.get("result") != "matches"]

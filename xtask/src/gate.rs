@@ -23,7 +23,8 @@ const DECOY: &str = "decoy";
 const DECOY_VERSION: &str = "999.0.0";
 
 /// Reference programs, by the folder in `checks/conformance`.
-const MODELS: [(&str, &[&str]); 2] = [
+const MODELS: [(&str, &[&str]); 3] = [
+    ("cuda", &["cuda_rows"]),
     (
         "programs",
         &[
@@ -137,6 +138,7 @@ pub fn gate(place: &Place, request: &Request) -> Result<()> {
     let wheelhouse = wheelhouse::program(place)?;
     let filled = Input {
         place,
+        row,
         name: &request.row,
         image: &name,
         wheel: &wheel,
@@ -219,6 +221,7 @@ fn program(place: &Place, arch: &str, to: &Path) -> Result<()> {
 /// The input folder that `checks/gate/src/input.rs` describes.
 struct Input<'a> {
     place: &'a Place,
+    row: &'a Row,
     name: &'a str,
     image: &'a str,
     wheel: &'a Path,
@@ -254,7 +257,7 @@ impl Input<'_> {
         }
         let digest = wheel::file_digest(self.wheel)?;
         add(self.wheelhouse, &folder.join("index"), self.name, self.wheel)?;
-        decoy(self.wheelhouse, folder, self.name)?;
+        decoy(self.place, self.wheelhouse, folder, self.name, self.row)?;
         let list = |names: &[String]| format!("{names:?}");
         let gate = format!(
             "row = {:?}\nversion = {version:?}\nwheel = {file:?}\nsha256 = {digest:?}\nimage = {:?}\nindex = {INDEX:?}\n\
@@ -278,8 +281,38 @@ fn add(program: &Path, store: &Path, row: &str, wheel: &Path) -> Result<()> {
     output(&mut command).map(drop)
 }
 
-/// A second index, with a wheel that is newer than ours and holds nothing.
-fn decoy(program: &Path, folder: &Path, row: &str) -> Result<()> {
+/// Wheels that a row depends on, as pip takes them from PyPI for its machines; once, then from a folder.
+fn dependencies(place: &Place, row: &Row) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for dependency in row.dependencies.iter().filter(|dependency| dependency.starts_with("nvidia-")) {
+        let wanted = dependency.split(';').next().unwrap_or_default().trim();
+        let name = wanted.split(['=', '<', '>']).next().unwrap_or_default();
+        let folder = place.target.join("gate/dependencies").join(format!("{name}-{}", row.system.arch()));
+        let wheels = || -> Result<Vec<PathBuf>> {
+            let entries = fs::read_dir(&folder).into_iter().flatten().collect::<std::io::Result<Vec<_>>>()?;
+            Ok(entries
+                .iter()
+                .map(fs::DirEntry::path)
+                .filter(|path| path.extension().is_some_and(|e| e == "whl"))
+                .collect())
+        };
+        if wheels()?.is_empty() {
+            step(&format!("download {wanted}"), || {
+                fs::create_dir_all(&folder)?;
+                let mut pip = executorch_tools::pip(&place.tools.venv::<&str>("python", &[])?);
+                pip.args(["download", "--no-deps", "--only-binary=:all:", "--python-version=3.12", "--dest"])
+                    .arg(&folder);
+                let platform = format!("manylinux2014_{}", row.system.arch());
+                run(pip.args(["--platform", &row.platform, "--platform", &platform, wanted]))
+            })?;
+        }
+        found.extend(wheels()?);
+    }
+    Ok(found)
+}
+
+/// A second index, as PyPI is one: with what the row depends on, and a wheel that is newer than ours and holds nothing.
+fn decoy(place: &Place, program: &Path, folder: &Path, name: &str, row: &Row) -> Result<()> {
     let stem = format!("executorch_runtime-{DECOY_VERSION}");
     let store = folder.join(DECOY);
     fs::create_dir_all(&store)?;
@@ -294,7 +327,10 @@ fn decoy(program: &Path, folder: &Path, row: &str) -> Result<()> {
         zip.write_all(text.as_bytes())?;
     }
     zip.finish()?;
-    add(program, &store, row, &path)?;
+    add(program, &store, name, &path)?;
+    for wheel in dependencies(place, row)? {
+        add(program, &store, name, &wheel)?;
+    }
     fs::rename(store.join(INDEX), folder.join("index").join(DECOY))?;
     fs::remove_dir_all(&store).with_context(|| store.display().to_string())
 }

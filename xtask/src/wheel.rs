@@ -199,6 +199,14 @@ fn cargo(place: &Place, zig: &Path, stage: &Path, row: &Row, component: &Compone
         .env(linker::STAGE, stage)
         .args(["rustc", "--quiet", "--locked", "--release", "--lib", "--crate-type", "cdylib"])
         .args(["--package", &component.package, "--target", &triple, "--"]);
+    if let Some(cuda) = row.cuda.as_ref().filter(|cuda| !cuda.architectures.is_empty()) {
+        let architectures = cuda.architectures.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        // What the CUDA crates' build scripts read.
+        command
+            .env(executorch_cuda_native::VERSION, &cuda.version)
+            .env(executorch_cuda_native::ARCHITECTURES, architectures)
+            .env(executorch_cuda_native::PTX, cuda.ptx.to_string());
+    }
     Ok(command)
 }
 

@@ -71,6 +71,8 @@ pub const CHECKS: &[Known] = &[
     about("bundled.program", &["bundled_program"]),
     about("cuda.libraries", &["backend_cuda", "extension_cuda"]),
     about("cuda.architectures", &["backend_cuda"]),
+    about("cuda.registers", &["backend_cuda"]),
+    about("cuda.consumer", &["backend_cuda", "extension_cuda"]),
     about("cuda.python", &["backend_cuda"]),
     about("cuda.cpp", &["backend_cuda", "extension_cuda"]),
     about("cuda.external_weights", &["backend_cuda"]),

@@ -36,7 +36,9 @@ fn allocate(size: usize, alignment: usize, index: i8) -> Result<*mut c_void> {
     }
     let library = Cuda::get().map_err(cuda)?;
     let _current = DeviceGuard::new(library, device(library, index)?).map_err(cuda)?;
-    memory::allocate(library, size).map_err(cuda).map_err(|e| e.within(format!("{size} bytes of device memory")))
+    memory::allocate(library, size)
+        .map_err(cuda)
+        .map_err(|e| e.within(format!("{size} bytes of device memory")))
 }
 
 /// # Safety

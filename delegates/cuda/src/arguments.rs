@@ -33,9 +33,10 @@ pub fn region(library: &Cuda, device: Device, tensor: &TensorRef<'_>) -> Result<
              its inputs and outputs (the default), or give it tensors on the device",
         ));
     }
-    let bytes = tensor.numel().checked_mul(tensor.dtype()?.size()).ok_or_else(|| {
-        Error::new(ET_ERROR_INVALID_ARGUMENT, "the tensor is larger than memory can be")
-    })?;
+    let bytes = tensor
+        .numel()
+        .checked_mul(tensor.dtype()?.size())
+        .ok_or_else(|| Error::new(ET_ERROR_INVALID_ARGUMENT, "the tensor is larger than memory can be"))?;
     let data = raw.data;
     if bytes == 0 {
         return Ok(Region { data: ptr::without_provenance_mut(NOWHERE), bytes });
@@ -103,7 +104,10 @@ pub fn take_shape(output: &mut Output<'_>, sizes: &[i64], dtype: i32) -> Result<
     };
     for (to, &from) in shape.iter_mut().zip(sizes) {
         *to = i32::try_from(from).map_err(|_| {
-            Error::new(ET_ERROR_INVALID_PROGRAM, format!("the compiled model gives a dimension of size {from}"))
+            Error::new(
+                ET_ERROR_INVALID_PROGRAM,
+                format!("the compiled model gives a dimension of size {from}"),
+            )
         })?;
     }
     output.resize(shape)
@@ -124,14 +128,19 @@ pub fn copy_back(
         return Ok(());
     }
     let strides = output.view().strides();
-    let is_same = view.sizes.iter().zip(view.strides).zip(strides).all(|((&size, &from), &to)| {
-        size == 1 || from == i64::from(to)
-    });
+    let is_same = view
+        .sizes
+        .iter()
+        .zip(view.strides)
+        .zip(strides)
+        .all(|((&size, &from), &to)| size == 1 || from == i64::from(to));
     if is_same && view.on_device {
         // SAFETY: both hold the output's elements, in the same order; the stream runs the copy after the model, and before
         // the returned tensor's memory is freed on it.
-        return unsafe { memory::copy_async(stream, place.data, view.data, place.bytes, Kind::DeviceToDevice) }
-            .map_err(cuda);
+        return unsafe {
+            memory::copy_async(stream, place.data, view.data, place.bytes, Kind::DeviceToDevice)
+        }
+        .map_err(cuda);
     }
     // SAFETY: the output's memory stays during the call, which waits for the copy.
     let mut target = unsafe { wrap(&output.view(), place, device) }?;

@@ -35,7 +35,11 @@ pub extern "C" fn et_cuda_state_destroy(context: i32) {
 /// # Safety
 /// `names` holds `count` NUL-terminated texts.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn et_cuda_state_register(context: i32, names: *const *const c_char, count: usize) -> et_error_t {
+pub unsafe extern "C" fn et_cuda_state_register(
+    context: i32,
+    names: *const *const c_char,
+    count: usize,
+) -> et_error_t {
     code(|| {
         if names.is_null() && count > 0 {
             return Err(Error::new(ET_ERROR_INVALID_ARGUMENT, "the array of names is null"));

@@ -60,7 +60,8 @@ pub fn from_list(container: &Container, source: Source<'_, '_>, weights: &[Weigh
             )
         })?;
         let expected = i32::from(weight.dtype as i8);
-        if let Some(other) = own.iter().find_map(|constant| constant.dtype.filter(|&dtype| dtype != expected)) {
+        if let Some(other) = own.iter().find_map(|constant| constant.dtype.filter(|&dtype| dtype != expected))
+        {
             return Err(Error::new(
                 ET_ERROR_INVALID_PROGRAM,
                 format!(
@@ -83,7 +84,9 @@ pub fn from_list(container: &Container, source: Source<'_, '_>, weights: &[Weigh
         };
         // SAFETY: the view lies in the storage, as the payload's reader checked; both are held.
         let tensor = unsafe { Tensor::over(blob) }?;
-        pairs.extend(own.iter().map(|constant| Pair { name: constant.name.as_ptr(), handle: tensor.as_raw() }));
+        pairs.extend(
+            own.iter().map(|constant| Pair { name: constant.name.as_ptr(), handle: tensor.as_raw() }),
+        );
         held.tensors.push(tensor);
         held.storages.push(storage);
     }
@@ -110,7 +113,10 @@ pub fn from_blob(container: &Container, source: Source<'_, '_>, key: &str) -> Re
     if let Some(needed) = needed.filter(|&needed| needed > data.len()) {
         return Err(Error::new(
             ET_ERROR_INVALID_EXTERNAL_DATA,
-            format!("the named data {key:?} has {} bytes, the constants of the compiled model {needed}", data.len()),
+            format!(
+                "the named data {key:?} has {} bytes, the constants of the compiled model {needed}",
+                data.len()
+            ),
         ));
     }
     if needed == Some(0) && constants.is_some_and(|constants| constants.is_empty()) {
@@ -166,7 +172,8 @@ pub fn from_shared_blob(container: &Arc<Container>, source: Source<'_, '_>, key:
     if !is_complete {
         from_blob(container, source, key)?;
         container.extract(|name, view| {
-            let size = wanted().find(|constant| constant.model_name == name).and_then(|constant| constant.bytes);
+            let size =
+                wanted().find(|constant| constant.model_name == name).and_then(|constant| constant.bytes);
             let own = Lent {
                 owner: Arc::downgrade(container),
                 dtype: view.dtype,
@@ -192,9 +199,13 @@ pub fn from_shared_blob(container: &Arc<Container>, source: Source<'_, '_>, key:
     let mut pairs = Vec::new();
     for constant in wanted() {
         let Some(lent) = lent.get(&(scope, constant.model_name.clone())) else { continue };
-        let Some(owner) = lent.owner.upgrade().filter(|owner| !Arc::ptr_eq(owner, container)) else { continue };
+        let Some(owner) = lent.owner.upgrade().filter(|owner| !Arc::ptr_eq(owner, container)) else {
+            continue;
+        };
         let shape = shapes.get(&constant.model_name);
-        if !fits(constant, lent) || shape.is_some_and(|(sizes, strides)| (sizes, strides) != (&lent.sizes, &lent.strides)) {
+        if !fits(constant, lent)
+            || shape.is_some_and(|(sizes, strides)| (sizes, strides) != (&lent.sizes, &lent.strides))
+        {
             continue;
         }
         let blob = Blob {

@@ -69,7 +69,9 @@ impl Container {
     /// Whether constants can be bound to tensors of the delegate.
     pub fn can_bind(&self) -> bool {
         let functions = self.functions();
-        functions.bind.is_some() && functions.constant_count.is_some() && functions.constant_name.is_some()
+        functions.bind.is_some()
+            && functions.constant_count.is_some()
+            && functions.constant_name.is_some()
             && functions.constant_model_name.is_some()
     }
 
@@ -89,7 +91,9 @@ impl Container {
                     model_name: self
                         .text("a constant's name could not be read", model_name, index)?
                         .into_string()
-                        .map_err(|_| Error::new(ET_ERROR_INVALID_PROGRAM, "a constant's name is no UTF-8 text"))?,
+                        .map_err(|_| {
+                            Error::new(ET_ERROR_INVALID_PROGRAM, "a constant's name is no UTF-8 text")
+                        })?,
                     dtype: self.number(functions.constant_dtype, index, 0)?,
                     bytes: self.number(functions.constant_size, index, 0)?,
                     is_folded: self.number(functions.constant_is_folded, index, false)?.unwrap_or_default(),
@@ -181,7 +185,11 @@ impl Container {
         self.library.functions()
     }
 
-    fn count(&self, what: &str, function: unsafe extern "C" fn(RawContainer, *mut usize) -> Status) -> Result<usize> {
+    fn count(
+        &self,
+        what: &str,
+        function: unsafe extern "C" fn(RawContainer, *mut usize) -> Status,
+    ) -> Result<usize> {
         let mut count = 0;
         forget_last_error();
         // SAFETY: the container is alive, and there is a place for the number.
@@ -253,8 +261,9 @@ fn failure(functions: &Functions, what: &str) -> Error {
         unsafe { CStr::from_ptr(own) }.to_string_lossy().trim().to_owned()
     };
     // SAFETY: both belong to this thread, and the text is copied before anything else is called.
-    let (code, reason) =
-        unsafe { (et_last_error_code(), CStr::from_ptr(et_last_error_message()).to_string_lossy().into_owned()) };
+    let (code, reason) = unsafe {
+        (et_last_error_code(), CStr::from_ptr(et_last_error_message()).to_string_lossy().into_owned())
+    };
     let mut message = format!("the compiled model failed: {what}");
     for part in [own.as_str(), reason.as_str()] {
         if !part.is_empty() {

@@ -5,7 +5,9 @@ use executorch_delegate::{Description, NamedData, Node, Role, Value};
 
 /// Describes a payload. Nothing is loaded, so this works without a GPU.
 pub fn describe(payload: &Payload, named_data: &NamedData<'_>) -> Description {
-    let size = |key: &str| named_data.get(key).map_or_else(|_| "missing".into(), |data| format!("{} bytes", data.len()));
+    let size = |key: &str| {
+        named_data.get(key).map_or_else(|_| "missing".into(), |data| format!("{} bytes", data.len()))
+    };
     let node = |key: &str, what: String| Node {
         name: "AOTInductor library".into(),
         executor: "CUDA".into(),

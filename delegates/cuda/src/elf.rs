@@ -37,7 +37,38 @@ pub fn check(bytes: &[u8]) -> Result<()> {
     if number(16) != Some(SHARED_OBJECT) {
         return Err(bad("the compiled model is an ELF file but no shared library".into()));
     }
-    Ok(())
+    if is_whole(bytes) {
+        return Ok(());
+    }
+    // The loader maps what the headers tell of, and a process that touches a page behind the file's end is killed.
+    Err(bad(format!(
+        "the compiled model is cut off: its {} bytes are less than its headers tell of",
+        bytes.len()
+    )))
+}
+
+const LOAD: u32 = 1;
+
+/// Whether all that is to be mapped lies in the file.
+fn is_whole(bytes: &[u8]) -> bool {
+    fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+        bytes.get(at..)?.first_chunk().copied()
+    }
+    let place = |at: usize| usize::try_from(u64::from_le_bytes(number(bytes, at)?)).ok();
+    let check = || {
+        let start = place(32)?;
+        let (size, count) = (u16::from_le_bytes(number(bytes, 54)?), u16::from_le_bytes(number(bytes, 56)?));
+        for index in 0..usize::from(count) {
+            let header = start.checked_add(index.checked_mul(usize::from(size))?)?;
+            let kind = u32::from_le_bytes(number(bytes, header)?);
+            let end = place(header.checked_add(8)?)?.checked_add(place(header.checked_add(32)?)?)?;
+            if kind == LOAD && end > bytes.len() {
+                return None;
+            }
+        }
+        Some(())
+    };
+    check().is_some()
 }
 
 fn bad(what: String) -> Error {
@@ -71,5 +102,17 @@ mod tests {
         told(&header(2, 3, other), if other == 183 { "aarch64" } else { "x86_64" });
         told(&header(1, 3, own), "this machine is");
         told(&header(2, 2, own), "no shared library");
+        // One segment, whose end is that of the file.
+        let mut whole = header(2, 3, own);
+        whole[32] = 64;
+        whole[54] = 56;
+        whole[56] = 1;
+        whole.resize(64 + 56, 0);
+        whole[64] = 1;
+        whole[64 + 32] = 120;
+        assert_eq!(check(&whole), Ok(()));
+        told(&whole[..119], "cut off");
+        whole[64 + 32] = 121;
+        told(&whole, "cut off");
     }
 }

@@ -89,7 +89,10 @@ impl Recording {
             drop(capture);
             return Err(error.within("while it was recorded as a CUDA graph"));
         }
-        let graph = capture.end().map_err(cuda).map_err(|e| e.within("while the method was recorded as a CUDA graph"))?;
+        let graph = capture
+            .end()
+            .map_err(cuda)
+            .map_err(|e| e.within("while the method was recorded as a CUDA graph"))?;
         let outputs = (0..container.outputs())
             .map(|index| outputs.take(index).ok_or_else(|| no_output(index)))
             .collect::<Result<Vec<_>>>()?;
@@ -110,7 +113,8 @@ impl Recording {
             return Err(Error::new(ET_ERROR_INTERNAL, "nothing was recorded"));
         };
         for (index, buffer) in recorded.inputs.iter().enumerate() {
-            let from = region(library, device, &inputs.tensor(index)?).map_err(|e| e.within(format!("input {index}")))?;
+            let from = region(library, device, &inputs.tensor(index)?)
+                .map_err(|e| e.within(format!("input {index}")))?;
             if from.bytes != buffer.len() {
                 return Err(Error::new(
                     ET_ERROR_INVALID_ARGUMENT,

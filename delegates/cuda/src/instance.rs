@@ -65,7 +65,10 @@ impl Instance {
         let capability = if payload.has_variants() { device.capability(library).map_err(cuda)? } else { 0 };
         let key = payload.library(capability)?;
         let compiled = Library::load(&named_data.get(key).map_err(|e| {
-            Error::new(e.code, format!("the compiled model is not in the program's named data: {}", e.message))
+            Error::new(
+                e.code,
+                format!("the compiled model is not in the program's named data: {}", e.message),
+            )
         })?)?;
         let container = Arc::new(Container::create(compiled)?);
         let source = Source { library, device, named_data };
@@ -79,8 +82,11 @@ impl Instance {
                 Held::default()
             }
         };
-        let stream =
-            if settings.shared_stream { stream::shared(library, device) } else { stream::own(library, device) }?;
+        let stream = if settings.shared_stream {
+            stream::shared(library, device)
+        } else {
+            stream::own(library, device)
+        }?;
         let model = Model {
             graph: settings.has_graph(method).then(Recording::default),
             inputs: Handles::default(),
@@ -167,7 +173,8 @@ impl Model {
             // SAFETY: as above.
             self.outputs.push(unsafe { wrap(&tensor.view(), region, device) }?);
         }
-        let given: Vec<*mut RawTensor> = (0..self.container.outputs()).map(|index| self.outputs.get(index)).collect();
+        let given: Vec<*mut RawTensor> =
+            (0..self.container.outputs()).map(|index| self.outputs.get(index)).collect();
         // SAFETY: as many handles as the container counts, which it takes or leaves; the stream is alive.
         let result = unsafe {
             self.container.run(self.inputs.as_mut_slice(), self.outputs.as_mut_slice(), stream.as_raw())

@@ -26,3 +26,13 @@ pub mod session;
 pub mod shim;
 mod storage;
 pub mod stream;
+
+// Unit tests are linked to what the libraries are at run time.
+#[cfg(test)]
+extern crate executorch_aoti_cuda_shims as _;
+#[cfg(test)]
+extern crate executorch_core as _;
+#[cfg(test)]
+extern crate executorch_extension_cuda as _;
+#[cfg(test)]
+extern crate executorch_threadpool as _;

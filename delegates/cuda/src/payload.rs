@@ -223,9 +223,9 @@ impl<'a> Reader<'a> {
             let flags = if has_flags { self.u32()? } else { 0 };
             let library = self.text("a library's key")?;
             let fallback_only = flags & 1 != 0;
-            let twice = variants.iter().any(|v| {
-                v.fallback_only == fallback_only && (fallback_only || v.capability == capability)
-            });
+            let twice = variants
+                .iter()
+                .any(|v| v.fallback_only == fallback_only && (fallback_only || v.capability == capability));
             if capability == 0 || ptx > capability || flags > 1 || (fallback_only && ptx == 0) || twice {
                 return Err(damaged(format!(
                     "the library {library:?} for compute capability {capability} (PTX {ptx}, flags {flags}) makes no sense"
@@ -248,11 +248,15 @@ impl<'a> Reader<'a> {
             .ok()
             .and_then(Dtype::from_raw)
             .filter(|dtype| DTYPES.contains(dtype))
-            .ok_or_else(|| damaged(format!("the constant {name:?} is of an unknown element type, {number}")))?;
+            .ok_or_else(|| {
+                damaged(format!("the constant {name:?} is of an unknown element type, {number}"))
+            })?;
         let on_device = match self.u32()? {
             0 => false,
             1 => true,
-            device => return Err(damaged(format!("the constant {name:?} is on a device of unknown type {device}"))),
+            device => {
+                return Err(damaged(format!("the constant {name:?} is on a device of unknown type {device}")));
+            }
         };
         let offset = self.i64()?;
         let rank = self.count(MAX_RANK, "dimensions")?;

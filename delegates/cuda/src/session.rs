@@ -62,7 +62,10 @@ fn with<T>(id: i32, body: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
     let mut guard = contexts();
     let live = &mut guard.get_or_insert_default().live;
     let context = live.get_mut(&id).ok_or_else(|| {
-        Error::new(ET_ERROR_INVALID_ARGUMENT, format!("there is no context {id} of mutable state; it may be destroyed"))
+        Error::new(
+            ET_ERROR_INVALID_ARGUMENT,
+            format!("there is no context {id} of mutable state; it may be destroyed"),
+        )
     })?;
     body(context)
 }
@@ -108,8 +111,10 @@ pub fn register(id: i32, names: impl IntoIterator<Item = String>) -> Result<()> 
 pub fn begin_load(id: i32) -> Result<()> {
     with(id, |context| {
         if LOADING.get() != 0 {
-            let mistake =
-                Error::new(ET_ERROR_INVALID_STATE, "a load scope was begun within another on the same thread");
+            let mistake = Error::new(
+                ET_ERROR_INVALID_STATE,
+                "a load scope was begun within another on the same thread",
+            );
             context.mistake.get_or_insert(mistake.clone());
             return Err(mistake);
         }
@@ -125,7 +130,8 @@ pub fn end_load() {
 
 /// Whether sessions can be made: a method was loaded, and all allow it.
 pub fn is_available(id: i32) -> bool {
-    with(id, |context| Ok(context.is_loaded && !context.is_unable && !context.templates.is_empty())).unwrap_or(false)
+    with(id, |context| Ok(context.is_loaded && !context.is_unable && !context.templates.is_empty()))
+        .unwrap_or(false)
 }
 
 /// Bytes of device memory that a session takes; 0 before methods are loaded.
@@ -276,7 +282,8 @@ impl Member {
             return Ok(false);
         }
         if token == NO_SESSION {
-            let has_had_sessions = with(self.context, |context| Ok(context.has_had_sessions)).unwrap_or(false);
+            let has_had_sessions =
+                with(self.context, |context| Ok(context.has_had_sessions)).unwrap_or(false);
             if !self.buffers.is_empty() && (has_had_sessions || self.bound.is_some()) {
                 return Err(Error::new(
                     ET_ERROR_INVALID_STATE,
@@ -288,14 +295,20 @@ impl Member {
         if active != self.context {
             return Err(Error::new(
                 ET_ERROR_INTERNAL,
-                format!("a session of context {active} is active, the method belongs to context {}", self.context),
+                format!(
+                    "a session of context {active} is active, the method belongs to context {}",
+                    self.context
+                ),
             ));
         }
         let mut buffers = Vec::new();
         with(active, |context| {
             let templates = &context.templates;
             let session = context.sessions.get_mut(&token).ok_or_else(|| {
-                Error::new(ET_ERROR_INVALID_ARGUMENT, format!("there is no session {token}; it may be destroyed"))
+                Error::new(
+                    ET_ERROR_INVALID_ARGUMENT,
+                    format!("there is no session {token}; it may be destroyed"),
+                )
             })?;
             if self.bound.as_ref().is_some_and(|bound| bound.token == token) {
                 return Ok(());
@@ -305,12 +318,21 @@ impl Member {
                     Some(own) => Arc::clone(own),
                     None => {
                         let template = templates.get(&buffer.name).ok_or_else(|| {
-                            Error::new(ET_ERROR_INTERNAL, format!("there is no template of {:?}", buffer.name))
+                            Error::new(
+                                ET_ERROR_INTERNAL,
+                                format!("there is no template of {:?}", buffer.name),
+                            )
                         })?;
                         let own = DeviceBuffer::new(library, device, template.len()).map_err(cuda)?;
                         // SAFETY: both hold as many bytes.
                         unsafe {
-                            memory::copy(library, own.as_ptr(), template.as_ptr(), own.len(), Kind::DeviceToDevice)
+                            memory::copy(
+                                library,
+                                own.as_ptr(),
+                                template.as_ptr(),
+                                own.len(),
+                                Kind::DeviceToDevice,
+                            )
                         }
                         .map_err(cuda)?;
                         let own = Arc::new(own);

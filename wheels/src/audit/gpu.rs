@@ -11,11 +11,18 @@ use super::{Library, Wheel};
 
 /// Architectures that a file has code for.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Code {
+pub struct DeviceCode {
     /// Machine code.
-    cubins: BTreeSet<u32>,
+    pub cubins: BTreeSet<u32>,
     /// Text that the driver compiles.
-    ptx: BTreeSet<u32>,
+    pub ptx: BTreeSet<u32>,
+}
+
+impl DeviceCode {
+    /// That of a file's bytes.
+    pub fn of(data: &[u8]) -> Self {
+        scan(data)
+    }
 }
 
 pub(super) fn check(wheel: &Wheel<'_>, library: &Library<'_>, findings: &mut Findings<'_>) {
@@ -26,9 +33,9 @@ pub(super) fn check(wheel: &Wheel<'_>, library: &Library<'_>, findings: &mut Fin
         Some(cuda) => (cuda.architectures.iter().copied().collect(), BTreeSet::from([cuda.ptx])),
         None => (BTreeSet::new(), BTreeSet::new()),
     };
-    let expected = Code { cubins, ptx };
+    let expected = DeviceCode { cubins, ptx };
     if code != expected {
-        let text = |code: &Code| match (code.cubins.is_empty(), code.ptx.is_empty()) {
+        let text = |code: &DeviceCode| match (code.cubins.is_empty(), code.ptx.is_empty()) {
             (true, true) => "no device code".to_owned(),
             _ => format!("machine code for {:?}, PTX for {:?}", code.cubins, code.ptx),
         };
@@ -40,8 +47,8 @@ pub(super) fn check(wheel: &Wheel<'_>, library: &Library<'_>, findings: &mut Fin
     }
 }
 
-fn scan(data: &[u8]) -> Code {
-    let mut code = Code::default();
+fn scan(data: &[u8]) -> DeviceCode {
+    let mut code = DeviceCode::default();
     for at in memmem::find_iter(data, b"\x50\xed\x55\xba") {
         fat_binary(&data[at..], &mut code);
     }
@@ -62,7 +69,7 @@ fn number<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
 
 /// Header: magic, version (u16, 1), size of the header (u16), size of what follows (u64). Each entry: kind (u16, 1 for PTX and
 /// 2 for a cubin), version, size of its header (u32), size of its payload (u64), …, architecture (u32 at byte 28).
-fn fat_binary(data: &[u8], code: &mut Code) -> Option<()> {
+fn fat_binary(data: &[u8], code: &mut DeviceCode) -> Option<()> {
     let header = usize::from(u16::from_le_bytes(number(data, 6)?));
     let size = usize::try_from(u64::from_le_bytes(number(data, 8)?)).ok()?;
     if u16::from_le_bytes(number(data, 4)?) != 1 || header < 16 {
@@ -88,7 +95,7 @@ fn fat_binary(data: &[u8], code: &mut Code) -> Option<()> {
 }
 
 /// An ELF file for machine 190 (CUDA). The architecture is the second byte of the flags in the ABI's version 8, else the first.
-fn cubin(data: &[u8], code: &mut Code) -> Option<()> {
+fn cubin(data: &[u8], code: &mut DeviceCode) -> Option<()> {
     let machine = u16::from_le_bytes(number(data, 18)?);
     let flags = u32::from_le_bytes(number(data, 48)?);
     if machine == 190 {
@@ -134,13 +141,13 @@ mod tests {
     fn all_forms_of_device_code_are_seen() {
         let mut data = b"\x7fELF".to_vec();
         data.resize(64, 0);
-        assert_eq!(scan(&data), Code::default());
+        assert_eq!(scan(&data), DeviceCode::default());
         data.extend(fat(&[entry(2, 80, b"code"), entry(1, 120, b"text")]));
         data.extend(elf(7, 0x0055_0556));
         // The flags of a cubin for sm_90 that a compiler of CUDA 13 wrote.
         data.extend(elf(8, 0x0600_5a04));
         data.extend(b".version 9.0\n.target sm_100\n");
-        assert_eq!(scan(&data), Code { cubins: [80, 86, 90].into(), ptx: [100, 120].into() });
+        assert_eq!(scan(&data), DeviceCode { cubins: [80, 86, 90].into(), ptx: [100, 120].into() });
     }
 
     #[test]

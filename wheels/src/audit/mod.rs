@@ -17,6 +17,7 @@ mod symbols;
 mod zip;
 
 pub use finding::{Finding, Rule};
+pub use gpu::DeviceCode;
 
 use std::collections::BTreeSet;
 

@@ -59,6 +59,8 @@ fn search_paths_follow_the_row() {
     assert_eq!(path("cpu", "python").unwrap(), "$ORIGIN/lib");
     assert_eq!(path("cu126", "backend_cuda").unwrap(), "$ORIGIN:$ORIGIN/../../nvidia/cuda_runtime/lib");
     assert_eq!(path("cu130", "backend_cuda").unwrap(), "$ORIGIN:$ORIGIN/../../nvidia/cu13/lib");
+    assert_eq!(path("cu130", "aoti_cuda_shims"), path("cu130", "backend_cuda"));
+    assert_eq!(path("cu130", "extension_cuda"), None);
     assert_eq!(path("jp62", "backend_cuda").unwrap(), "$ORIGIN");
     let delegate = "$ORIGIN:$ORIGIN/../../executorch_runtime/lib:$ORIGIN/../../tensorrt_libs:$ORIGIN/../../nvidia/cu13/lib";
     assert_eq!(path("tensorrt-cu130", "backend_tensorrt").unwrap(), delegate);
@@ -74,12 +76,13 @@ fn delegates_are_pinned_to_their_own_release() {
 fn rows_with_components_that_are_not_built_have_no_wheel() {
     let (rows, mut components) = (committed(), components());
     rows["cpu"].require_built(&components).unwrap();
-    let error = rows["cu130"].require_built(&components).unwrap_err().to_string();
-    assert!(error.contains("extension_cuda, backend_cuda are declared"), "{error}");
+    rows["cu130"].require_built(&components).unwrap();
+    let error = rows["tensorrt-cu130"].require_built(&components).unwrap_err().to_string();
+    assert!(error.contains("backend_tensorrt is declared"), "{error}");
     for component in components.values_mut() {
         component.built = true;
     }
-    rows["cu130"].require_built(&components).unwrap();
+    rows["tensorrt-cu130"].require_built(&components).unwrap();
 }
 
 #[test]
@@ -88,12 +91,13 @@ fn the_matrix_is_printed() {
     let table = table(&rows, &components);
     let line = |row: &str| table.lines().find(|line| line.split_whitespace().next() == Some(row)).unwrap();
     assert!(line("cpu").ends_with("published"));
-    assert!(line("cu130").ends_with("not built: extension_cuda backend_cuda"));
+    assert!(line("cu130").ends_with("published"));
+    assert!(line("tensorrt-cu130").ends_with("not built: backend_tensorrt"));
     let ci = serde_json::to_value(ci(&rows, &components)).unwrap();
     let build = ci["build"]["include"].as_array().unwrap();
     assert_eq!(
         build.iter().map(|job| job["row"].as_str().unwrap()).collect::<Vec<_>>(),
-        ["cpu", "cpu-aarch64"]
+        ["cpu", "cpu-aarch64", "cu126", "cu130", "jp62", "sbsa-cu130"]
     );
     let gate = ci["gate"]["include"].as_array().unwrap();
     assert_eq!(gate[0], serde_json::json!({ "row": "cpu", "arch": "x86_64", "image": "debian-11" }));

@@ -20,20 +20,10 @@ pub const CHECKS: &[Check] = &[
     awaited!("quantized.program", "A program of quantized_decomposed operators matches its reference"),
     awaited!("quantized.opt_in", "EXECUTORCH_LIBRARIES leaves the quantized kernels out"),
     awaited!("bundled.program", "A bundled program's own inputs give its own outputs"),
-    awaited!(
-        "cuda.libraries",
-        "The CUDA delegate, its extension and the shims ship, with RUNPATH entries that lead to the declared NVIDIA wheels"
-    ),
-    awaited!(
-        "cuda.architectures",
-        "Device code covers exactly the row's GPU architectures, with PTX for the newest"
-    ),
-    awaited!("cuda.python", "A CUDA program runs from Python and matches its reference"),
-    awaited!(
-        "cuda.cpp",
-        "A C++ consumer of executorch::backend_cuda and ::extension_cuda runs a CUDA program"
-    ),
-    awaited!("cuda.external_weights", "A program with CUDA and CPU parts takes its weights from a .ptd"),
+];
+
+/// Those that come behind the checks of CUDA.
+pub const LATER: &[Check] = &[
     awaited!(
         "tensorrt.delegate",
         "The TensorRT delegate's wheel joins the same registry, and is found by find_package(torchtrt_executorch)"

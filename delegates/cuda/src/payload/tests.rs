@@ -7,7 +7,15 @@ fn text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.as_bytes());
 }
 
-fn weight(out: &mut Vec<u8>, name: &str, bytes: u64, dtype: i32, device: i32, offset: i64, dims: &[(i64, i64)]) {
+fn weight(
+    out: &mut Vec<u8>,
+    name: &str,
+    bytes: u64,
+    dtype: i32,
+    device: i32,
+    offset: i64,
+    dims: &[(i64, i64)],
+) {
     text(out, name);
     text(out, &format!("cuda_fqn_weight:cuda:{name}"));
     out.extend(bytes.to_le_bytes());
@@ -34,8 +42,12 @@ fn code(bytes: &[u8]) -> et_error_t {
 
 #[test]
 fn keys_are_read_or_made_from_the_method() {
-    let blob = |library: &str, weights: &str| Payload::Blob { library: library.into(), weights: weights.into() };
-    assert_eq!(Payload::read(b"ab_so_blob\ncd_weights_blob", "x").unwrap(), blob("ab_so_blob", "cd_weights_blob"));
+    let blob =
+        |library: &str, weights: &str| Payload::Blob { library: library.into(), weights: weights.into() };
+    assert_eq!(
+        Payload::read(b"ab_so_blob\ncd_weights_blob", "x").unwrap(),
+        blob("ab_so_blob", "cd_weights_blob")
+    );
     assert_eq!(Payload::read(b"", "decode").unwrap(), blob("decode_so_blob", "decode_weights_blob"));
     assert_eq!(Payload::read(b"", "").unwrap(), blob("so_blob", "weights_blob"));
     for bad in [&b"no_second_line"[..], b"\n", b"a\nb\nc", b"\xff\n\xfe"] {

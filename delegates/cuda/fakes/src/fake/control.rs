@@ -98,7 +98,7 @@ pub unsafe extern "C" fn fake_calls(name: *const c_char) -> u64 {
 }
 
 /// What is there of a kind: `blocks`, `bytes`, `streams`, `events`, `graphs`, `executables`, `modules`, `pending` or
-/// `faults`.
+/// `faults`; or the `last_stream` on which something was enqueued.
 ///
 /// # Safety
 /// The kind is NUL-terminated.
@@ -116,6 +116,7 @@ pub unsafe extern "C" fn fake_live(kind: *const c_char) -> u64 {
         "modules" => state.modules.len(),
         "pending" => state.pending.len(),
         "faults" => state.faults.len(),
+        "last_stream" => state.last_stream,
         _ => usize::MAX,
     };
     count as u64

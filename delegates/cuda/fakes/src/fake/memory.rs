@@ -77,6 +77,13 @@ api! {
             state.faults.push(format!("{address:#x} was freed, which is no block"));
             return Err(INVALID_VALUE);
         }
+        if let Some(Some(capture)) = state.streams.get(&stream)
+            && capture.invalid
+        {
+            // Nothing of the capture will be there.
+            state.free(address)?;
+            return Err(CAPTURE_INVALIDATED);
+        }
         state.enqueue(stream, Op::Free(address))?;
     }
     fn cudaMemcpy(to: usize, from: usize, size: usize, _kind: i32) { copy_now(to, from, size)?; }

@@ -72,6 +72,8 @@ pub struct State {
     pub modules: HashMap<usize, modules::Module>,
     pub functions: HashMap<usize, modules::Function>,
     pub pending: Vec<Op>,
+    /// The stream of what was enqueued last.
+    pub last_stream: usize,
     /// What was done that a GPU would not survive.
     pub faults: Vec<String>,
     next: usize,
@@ -119,6 +121,7 @@ impl State {
             modules: HashMap::new(),
             functions: HashMap::new(),
             pending: Vec::new(),
+            last_stream: 0,
             faults: Vec::new(),
             next: 0x7000_0000,
         }
@@ -197,6 +200,7 @@ impl State {
 
     /// Enqueues an operation.
     pub fn enqueue(&mut self, stream: usize, op: Op) -> Result<(), Code> {
+        self.last_stream = stream;
         match self.streams.get_mut(&stream) {
             Some(Some(capture)) if capture.invalid => Err(CAPTURE_INVALIDATED),
             Some(Some(capture)) => {

@@ -1,15 +1,10 @@
-//! Programs of `checks/conformance/cuda`, loaded and run as the runtime does it, on the fake device.
-
-#![allow(dead_code, reason = "each test program uses its part")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+//! Programs, methods and tensors, by the C interface.
+#![allow(dead_code, reason = "the benchmark uses its part")]
 
 extern crate executorch_aoti_cuda_shims as _;
 extern crate executorch_core as _;
 extern crate executorch_extension_cuda as _;
 extern crate executorch_threadpool as _;
-
-pub mod cases;
-pub mod raw;
 
 use executorch_abi::backend::*;
 use executorch_abi::data_map::*;
@@ -34,9 +29,25 @@ pub fn fakes() -> Fakes {
     fakes
 }
 
+/// An option that is a text.
+pub fn text_option(key: &str, text: &str) -> et_backend_option_t {
+    et_backend_option_t::new(key, ET_OPTION_STRING, 0, text).unwrap()
+}
+
+/// An option that is a bool.
+pub fn bool_option(key: &str, value: bool) -> et_backend_option_t {
+    et_backend_option_t::new(key, ET_OPTION_BOOL, i32::from(value), "").unwrap()
+}
+
+fn told(error: executorch_cuda_driver::Error) -> Error {
+    Error::new(executorch_abi::error::ET_ERROR_INTERNAL, error.to_string())
+}
+
 /// The file of a program, or the data beside it.
 pub fn file(name: &str, ending: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../checks/conformance/cuda").join(format!("{name}.{ending}"))
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../checks/conformance/cuda")
+        .join(format!("{name}.{ending}"))
 }
 
 fn loader(path: &Path) -> et_data_loader_t {
@@ -103,7 +114,10 @@ impl Program {
     /// The named data of a key.
     pub fn data(&self, wanted: impl Fn(&str) -> bool) -> Vec<(String, Vec<u8>)> {
         // SAFETY: the program is alive, and so is its map.
-        let maps = [unsafe { et_program_data_map(self.raw) }, self.data.as_deref().map_or(ptr::null(), ptr::from_ref)];
+        let maps = [
+            unsafe { et_program_data_map(self.raw) },
+            self.data.as_deref().map_or(ptr::null(), ptr::from_ref),
+        ];
         let mut found = Vec::new();
         for map in maps {
             // SAFETY: null, or a map that obeys the ABI; so for all below.
@@ -115,7 +129,8 @@ impl Program {
                 if !wanted(key.to_str().unwrap()) {
                     continue;
                 }
-                let mut out = et_buffer_t { data: ptr::null(), size: 0, free: None, context: ptr::null_mut() };
+                let mut out =
+                    et_buffer_t { data: ptr::null(), size: 0, free: None, context: ptr::null_mut() };
                 // SAFETY: as above.
                 Error::check(unsafe { (map.data.unwrap())(map.user_data, key.as_ptr(), &mut out) }).unwrap();
                 // SAFETY: the buffer holds so many bytes until it is freed.
@@ -151,27 +166,39 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    pub fn of(dtype: Dtype, sizes: &[i32], bytes: &[u8]) -> Self {
-        let cuda = Cuda::get().unwrap();
-        let mut memory = DeviceBuffer::new(cuda, Device(0), bytes.len().max(1)).unwrap();
-        memory.write(bytes).unwrap();
-        Self { dtype, sizes: sizes.to_vec(), memory }
+    pub fn try_of(dtype: Dtype, sizes: &[i32], bytes: &[u8]) -> Result<Self> {
+        let cuda = Cuda::get().map_err(told)?;
+        let mut memory = DeviceBuffer::new(cuda, Device(0), bytes.len().max(1)).map_err(told)?;
+        memory.write(bytes).map_err(told)?;
+        Ok(Self { dtype, sizes: sizes.to_vec(), memory })
+    }
+
+    pub fn try_floats_of(sizes: &[i32], numbers: &[f32]) -> Result<Self> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        Self::try_of(Dtype::Float32, sizes, &bytes)
     }
 
     pub fn floats(sizes: &[i32], numbers: &[f32]) -> Self {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        Self::of(Dtype::Float32, sizes, &bytes)
+        Self::try_floats_of(sizes, numbers).unwrap()
+    }
+
+    pub fn try_bytes(&self) -> Result<Vec<u8>> {
+        let count: i32 = self.sizes.iter().product();
+        let mut bytes = vec![0; count as usize * self.dtype.size()];
+        self.memory.read(&mut bytes).map_err(told)?;
+        Ok(bytes)
     }
 
     pub fn bytes(&self) -> Vec<u8> {
-        let count: i32 = self.sizes.iter().product();
-        let mut bytes = vec![0; count as usize * self.dtype.size()];
-        self.memory.read(&mut bytes).unwrap();
-        bytes
+        self.try_bytes().unwrap()
+    }
+
+    pub fn try_floats(&self) -> Result<Vec<f32>> {
+        Ok(self.try_bytes()?.chunks(4).map(|bytes| f32::from_ne_bytes(bytes.try_into().unwrap())).collect())
     }
 
     pub fn to_floats(&self) -> Vec<f32> {
-        self.bytes().chunks(4).map(|bytes| f32::from_ne_bytes(bytes.try_into().unwrap())).collect()
+        self.try_floats().unwrap()
     }
 }
 
@@ -184,7 +211,13 @@ pub struct Raw {
 }
 
 impl Raw {
-    pub fn new(dtype: Dtype, sizes: &[i32], data: *mut std::ffi::c_void, capacity: usize, device: u8) -> Box<Self> {
+    pub fn new(
+        dtype: Dtype,
+        sizes: &[i32],
+        data: *mut std::ffi::c_void,
+        capacity: usize,
+        device: u8,
+    ) -> Box<Self> {
         let mut sizes = sizes.to_vec();
         let mut strides = vec![1; sizes.len()];
         for dim in (1..sizes.len()).rev() {
@@ -232,20 +265,18 @@ pub struct Method<'p> {
 impl Method<'_> {
     /// Runs it on tensors of the device, and gives such.
     pub fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        let cuda = Cuda::get().unwrap();
-        for (index, input) in inputs.iter().enumerate() {
-            let mut raw =
-                Raw::new(input.dtype, &input.sizes, input.memory.as_ptr(), input.memory.len(), ET_DEVICE_CUDA);
-            // SAFETY: the tensor lives through the call, and its memory until the method has run.
-            Error::check(unsafe { et_method_set_input(self.raw, index, &raw.value()) })?;
-        }
+        let cuda = Cuda::get().map_err(told)?;
+        self.set_inputs(inputs)?;
         // SAFETY: the method is alive.
         let count = unsafe { et_method_output_count(self.raw) };
-        if self.outputs.is_empty() {
+        if self.outputs.len() < count {
+            self.outputs.clear();
             for index in 0..count {
-                let buffer = DeviceBuffer::new(cuda, Device(0), 4096).unwrap();
+                let buffer = DeviceBuffer::new(cuda, Device(0), 4096).map_err(told)?;
                 // SAFETY: the buffer lives as long as the method.
-                Error::check(unsafe { et_method_set_output_data(self.raw, index, buffer.as_ptr(), buffer.len()) })?;
+                Error::check(unsafe {
+                    et_method_set_output_data(self.raw, index, buffer.as_ptr(), buffer.len())
+                })?;
                 self.outputs.push(buffer);
             }
         }
@@ -258,10 +289,43 @@ impl Method<'_> {
             let sizes = unsafe { std::slice::from_raw_parts(tensor.sizes, usize::from(tensor.rank)) };
             let dtype = Dtype::from_raw(tensor.dtype).unwrap();
             let mut bytes = vec![0; tensor.numel as usize * dtype.size()];
-            self.outputs[index].read(&mut bytes).unwrap();
-            Tensor::of(dtype, sizes, &bytes)
+            self.outputs[index].read(&mut bytes).map_err(told)?;
+            Tensor::try_of(dtype, sizes, &bytes)
         };
-        Ok((0..count).map(output).collect())
+        (0..count).map(output).collect()
+    }
+
+    /// Gives it its inputs, whose memory must live until it has run.
+    pub fn set_inputs(&mut self, inputs: &[Tensor]) -> Result<()> {
+        for (index, input) in inputs.iter().enumerate() {
+            let mut raw = Raw::new(
+                input.dtype,
+                &input.sizes,
+                input.memory.as_ptr(),
+                input.memory.len(),
+                ET_DEVICE_CUDA,
+            );
+            // SAFETY: the tensor lives through the call, and its memory until the method has run.
+            Error::check(unsafe { et_method_set_input(self.raw, index, &raw.value()) })?;
+        }
+        Ok(())
+    }
+
+    /// Runs it on the inputs and outputs that it has.
+    pub fn again(&mut self) -> Result<()> {
+        // SAFETY: the method is alive.
+        Error::check(unsafe { et_method_execute(self.raw) })
+    }
+
+    /// Runs it on tensors of 2 × 6 floats that say that they are on a device, wherever their memory is.
+    pub fn run_at(&mut self, data: *mut std::ffi::c_void, device: u8) -> Result<()> {
+        for index in 0..2 {
+            let mut raw = Raw::new(Dtype::Float32, &[2, 6], data, 48, device);
+            // SAFETY: the tensor lives through the call; nothing reads what it points to.
+            Error::check(unsafe { et_method_set_input(self.raw, index, &raw.value()) })?;
+        }
+        // SAFETY: the method is alive.
+        Error::check(unsafe { et_method_execute(self.raw) })
     }
 }
 
