@@ -94,7 +94,7 @@ impl Library {
         promote::shims()?;
         // Only the owner may read it, and it is gone once it is loaded, or once that failed.
         let mut file = tempfile::Builder::new()
-            .prefix("executorch-cuda-")
+            .prefix(&format!("executorch-cuda-{}-", std::process::id()))
             .suffix(".so")
             .permissions(Permissions::from_mode(0o700))
             .tempfile()

@@ -255,7 +255,9 @@ impl<'a> Reader<'a> {
             0 => false,
             1 => true,
             device => {
-                return Err(damaged(format!("the constant {name:?} is on a device of unknown type {device}")));
+                return Err(damaged(format!(
+                    "the constant {name:?} is on a device of unknown type {device}"
+                )));
             }
         };
         let offset = self.i64()?;

@@ -243,7 +243,8 @@ fn what_is_no_compiled_model_is_refused() {
     let none = World::new(&[]).init(b"one line", b"", &[]).err().unwrap();
     assert_eq!(none.code, ET_ERROR_DELEGATE_INVALID_COMPATIBILITY);
     let left = std::fs::read_dir(std::env::temp_dir()).unwrap().filter_map(std::result::Result::ok);
-    let own = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("executorch-cuda-");
+    let prefix = format!("executorch-cuda-{}-", std::process::id());
+    let own = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(&prefix);
     assert_eq!(left.filter(own).count(), 0, "temporary files are left");
     assert_eq!(fakes.live(), before);
 }
