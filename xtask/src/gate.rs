@@ -105,7 +105,7 @@ pub fn fill(
     let rows = row::load(&place.root.join("wheels/rows.toml"), &components)?;
     let row = row::find(&rows, name)?;
     let rules = Rules::of(&row.components, skips(row, image));
-    Input { place, name, image, wheel, rules: &rules, patience: EMULATED, wheelhouse }.write(folder)
+    Input { place, row, name, image, wheel, rules: &rules, patience: EMULATED, wheelhouse }.write(folder)
 }
 
 /// How much longer than here things may take in an emulated machine.

@@ -8,7 +8,7 @@ use executorch_abi::registration::*;
 use executorch_abi::tensor::ET_DEVICE_CUDA;
 use executorch_abi::{Error, Result};
 use executorch_cuda_driver::memory::{self, Kind};
-use executorch_cuda_driver::{Cuda, Device, DeviceGuard};
+use executorch_cuda_driver::{Cuda, Device, DeviceGuard, StreamRef};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -42,7 +42,7 @@ fn allocate(size: usize, alignment: usize, index: i8) -> Result<*mut c_void> {
 }
 
 /// # Safety
-/// Both ranges hold `size` bytes, one on the host and one on the device, and stay during the call.
+/// Both ranges hold `size` bytes, where `kind` says, and stay during the call.
 unsafe fn copy(to: *mut c_void, from: *const c_void, size: usize, index: i8, kind: Kind) -> Result<()> {
     if size == 0 {
         return Ok(());
@@ -56,7 +56,12 @@ unsafe fn copy(to: *mut c_void, from: *const c_void, size: usize, index: i8, kin
     let Some(stream) = stream::callers(library) else {
         // Behind all that was put on the delegate's own streams.
         // SAFETY: the caller's promise.
-        return unsafe { memory::copy(library, to, from, size, kind) }.map_err(cuda);
+        unsafe { memory::copy(library, to, from, size, kind) }.map_err(cuda)?;
+        // CUDA does not wait for copies within a device.
+        return match kind {
+            Kind::DeviceToDevice => StreamRef::default_stream(library).synchronize().map_err(cuda),
+            _ => Ok(()),
+        };
     };
     // SAFETY: the caller's promise; the stream is waited for, since the contract is that the copy is done on return.
     unsafe { memory::copy_async(stream, to, from, size, kind) }.map_err(cuda)?;
@@ -119,6 +124,27 @@ unsafe extern "C" fn c_to_host(
     guard(|| unsafe { copy(to, from, size, index, Kind::DeviceToHost) })
 }
 
+unsafe extern "C" fn c_on_device(
+    _: *mut c_void,
+    to: *mut c_void,
+    from: *const c_void,
+    size: usize,
+    index: i8,
+) -> et_error_t {
+    // SAFETY: as above.
+    guard(|| unsafe { copy(to, from, size, index, Kind::DeviceToDevice) })
+}
+
+unsafe extern "C" fn c_synchronize(_: *mut c_void, index: i8) -> et_error_t {
+    guard(|| {
+        let library = Cuda::get().map_err(cuda)?;
+        match stream::callers(library) {
+            Some(stream) => stream.synchronize().map_err(cuda),
+            None => device(library, index)?.synchronize(library).map_err(cuda),
+        }
+    })
+}
+
 struct Table(et_device_allocator_t);
 
 // SAFETY: constant, and its functions may be called by any thread.
@@ -133,6 +159,8 @@ static TABLE: Table = Table(et_device_allocator_t {
     deallocate: Some(c_deallocate),
     copy_from_host: Some(c_to_device),
     copy_to_host: Some(c_to_host),
+    copy_on_device: Some(c_on_device),
+    synchronize: Some(c_synchronize),
 });
 
 /// Registers the allocator with the runtime, as loading the library does; again changes nothing.

@@ -116,9 +116,9 @@ fn tensors_of_the_host_are_refused() {
     let program = Program::open("cuda_rows");
     let mut method = program.method("forward").unwrap();
     let numbers = numbers(12, 6);
-    for (device, part) in [(0, "on the host"), (1, "memory is the host's")] {
+    for device in [0, 1] {
         let error = method.run_at(numbers.as_ptr().cast_mut().cast(), device).unwrap_err();
         assert_eq!(error.code, ET_ERROR_INVALID_ARGUMENT, "{error}");
-        assert!(error.message.contains(part) && error.message.contains("input 0"), "{error}");
+        assert!(error.message.contains("host") && error.message.contains("input 0"), "{error}");
     }
 }

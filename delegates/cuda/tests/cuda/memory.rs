@@ -46,6 +46,17 @@ fn memory_is_allocated_copied_and_freed() {
         copy(false, to.as_mut_ptr().cast(), device, 100).unwrap();
         assert_eq!(from, to);
         copy(true, ptr::null_mut(), ptr::null(), 0).unwrap();
+        let other = allocate(100, 8, 0).unwrap();
+        // SAFETY: both hold so many bytes.
+        Error::check(unsafe { (table().copy_on_device.unwrap())(table().user_data, other, device, 100, 0) })
+            .unwrap();
+        // SAFETY: takes nothing of the caller's.
+        Error::check(unsafe { (table().synchronize.unwrap())(table().user_data, 0) }).unwrap();
+        to.fill(0);
+        copy(false, to.as_mut_ptr().cast(), other, 100).unwrap();
+        assert_eq!(from, to);
+        // SAFETY: given above, and given back once.
+        unsafe { (table().deallocate.unwrap())(table().user_data, other, 0) };
         assert_eq!(copy(true, device, ptr::null(), 1).unwrap_err().code, ET_ERROR_INVALID_ARGUMENT);
         // SAFETY: given above, and given back once.
         unsafe { (table().deallocate.unwrap())(table().user_data, device, 0) };
