@@ -76,14 +76,12 @@ extern et_error_t et_cuda_state_validate(int32_t context);
 /**
  * Creates a session and writes its number to `session`. Fails as `et_cuda_state_validate` does.
  */
-extern et_error_t et_cuda_state_create_session(int32_t context,
-                                               int32_t *session);
+extern et_error_t et_cuda_state_create_session(int32_t context, int32_t *session);
 
 /**
  * Destroys a session; no call may run in it. Nothing happens if there is none.
  */
-extern void et_cuda_state_destroy_session(int32_t context,
-                                          int32_t session);
+extern void et_cuda_state_destroy_session(int32_t context, int32_t session);
 
 /**
  * The calling thread's calls run in this session from now on; in none with `ET_CUDA_STATE_NO_SESSION`. Once a context
