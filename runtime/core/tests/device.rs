@@ -6,6 +6,7 @@ mod common;
 
 use common::fake::*;
 use common::made::{Data, Instruction, Made, Value};
+use common::random::Random;
 use common::*;
 use executorch_abi::device::*;
 use executorch_abi::error::*;
@@ -13,17 +14,21 @@ use executorch_abi::memory::*;
 use executorch_abi::method::*;
 use executorch_abi::program::*;
 use executorch_abi::tensor::*;
+use executorch_abi::value::*;
 use executorch_abi::{Error, Result, TensorRef};
 use std::ffi::c_void;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr;
 
 const A: [f32; 8] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
 const B: [f32; 8] = [0.5, -1.0, 2.25, 0.0, 8.0, -3.5, 1.0, 4.0];
 
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../checks/conformance/devices")
+}
+
 fn program(name: &str) -> Program {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../checks/conformance/devices");
-    load_file(&folder.join(name).with_extension("pte")).unwrap()
+    load_file(&folder().join(name).with_extension("pte")).unwrap()
 }
 
 fn load(name: &str) -> Result<Method> {
@@ -542,4 +547,56 @@ fn copies_between_any_two_devices() {
     assert_eq!(unsafe { et_device_synchronize(ET_DEVICE_CPU, 0) }, ET_OK);
     // SAFETY: as above.
     assert_eq!(unsafe { et_device_synchronize(ET_DEVICE_CUDA, 5) }, ET_ERROR_INVALID_ARGUMENT);
+}
+
+/// Gives every input its own description back, with memory of the host, and runs.
+fn run_anyhow(method: &Method) {
+    let mut kept = Vec::new();
+    // SAFETY: a live method, whose inputs are valid; the data outlives the run.
+    unsafe {
+        for i in 0..et_method_input_count(method.0) {
+            let value = *et_method_input(method.0, i);
+            if value.tag == ET_TAG_TENSOR {
+                let mut given = ptr::from_ref(&*value.payload.as_tensor).read();
+                let mut data = vec![0_u64; (given.numel as usize).min(1 << 16) + 1];
+                given.data = data.as_mut_ptr().cast();
+                kept.push(data);
+                if given.numel <= 1 << 16 {
+                    et_method_set_input(method.0, i, &et_value_t::tensor(&mut given));
+                }
+            }
+        }
+    }
+    let _result_or_error = execute(method);
+}
+
+#[test]
+fn damaged_programs_keep_off_a_device_s_memory() {
+    register_kernels();
+    let device = Fake::take();
+    let mut loaded = 0;
+    for name in ["copies", "given", "resident", "outputs", "planned", "two", "dynamic", "methods", "uncopied"]
+    {
+        let bytes = std::fs::read(folder().join(format!("device_{name}.pte"))).unwrap();
+        for seed in 1..=500 {
+            let mut damaged = bytes.clone();
+            Random::new(seed).damage(&mut damaged);
+            let file = Aligned::new(&damaged);
+            let Ok(program) = load_bytes(&file) else { continue };
+            // SAFETY: a live program, whose methods have NUL-terminated names.
+            let names = unsafe {
+                (0..et_program_method_count(program.0)).map(|i| {
+                    std::ffi::CStr::from_ptr(et_method_meta_name(et_program_method_at(program.0, i)))
+                })
+            };
+            for name in names {
+                if let Ok(method) = load_method(&program, name) {
+                    loaded += 1;
+                    run_anyhow(&method);
+                }
+            }
+            assert_eq!(device.counts().alive, 0, "{name}, seed {seed}");
+        }
+    }
+    assert!(loaded > 500, "only {loaded} methods were loaded");
 }

@@ -8,7 +8,7 @@ mod common;
 extern crate executorch_threadpool as _;
 
 use common::counting::{Counting, bytes, peak};
-use common::random::Random;
+use common::random::{Random, WORDS};
 use common::*;
 use executorch_abi::error::ET_OK;
 use executorch_abi::method::*;
@@ -27,25 +27,6 @@ static ALLOCATOR: Counting = Counting;
 /// about 12 bytes of the file and 150 of memory.) A method may take the planned memory that the program asks for on top.
 const BYTES_PER_BYTE: usize = 64;
 const FLOOR: usize = 1 << 20;
-
-const WORDS: [u32; 10] = [0, 1, 2, 16, 17, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0xffff_fffe, 0x4000_0000];
-
-fn mutate(bytes: &mut [u8], random: &mut Random) {
-    for _ in 0..=random.below(3) {
-        let at = random.below(bytes.len());
-        match random.below(3) {
-            0 => bytes[at] ^= 1 << random.below(8),
-            1 => bytes[at] = random.next() as u8,
-            _ => {
-                let at = at & !3;
-                let word = WORDS[random.below(WORDS.len())].to_le_bytes();
-                if let Some(place) = bytes.get_mut(at..at + 4) {
-                    place.copy_from_slice(&word);
-                }
-            }
-        }
-    }
-}
 
 /// Gives every tensor input its own description back, with zeros of the size that it asks for. The data is returned,
 /// since the method may use it in place.
@@ -210,7 +191,7 @@ fn mutants_never_crash_and_stay_small() {
         let mut loaded = 0;
         for seed in 1..=count() {
             let mut bytes = original.clone();
-            mutate(&mut bytes, &mut Random::new(seed));
+            Random::new(seed).damage(&mut bytes);
             loaded += u64::from(exercise(&Aligned::new(&bytes), bytes.len(), map.as_ref()));
         }
         assert!(loaded > 0 && loaded < count(), "{}: {loaded} of {} mutants load", path.display(), count());
@@ -226,7 +207,7 @@ fn external_mutants(program: &[u8], data: &[u8]) {
     let mut loaded = 0;
     for seed in 1..=count() {
         let mut bytes = data.to_vec();
-        mutate(&mut bytes, &mut Random::new(seed));
+        Random::new(seed).damage(&mut bytes);
         let bytes = Aligned::new(&bytes);
         if let Ok(map) = DataMap::of_bytes(&bytes) {
             loaded += 1;

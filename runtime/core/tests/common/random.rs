@@ -1,5 +1,9 @@
 //! A small generator of numbers, so that a failing seed can be run again.
 
+/// Numbers that checks of sizes and indices get wrong.
+pub const WORDS: [u32; 10] =
+    [0, 1, 2, 16, 17, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0xffff_fffe, 0x4000_0000];
+
 /// xorshift64*.
 pub struct Random(u64);
 
@@ -15,6 +19,24 @@ impl Random {
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// Changes a few bytes or words.
+    pub fn damage(&mut self, bytes: &mut [u8]) {
+        for _ in 0..=self.below(3) {
+            let at = self.below(bytes.len());
+            match self.below(3) {
+                0 => bytes[at] ^= 1 << self.below(8),
+                1 => bytes[at] = self.next() as u8,
+                _ => {
+                    let at = at & !3;
+                    let word = WORDS[self.below(WORDS.len())].to_le_bytes();
+                    if let Some(place) = bytes.get_mut(at..at + 4) {
+                        place.copy_from_slice(&word);
+                    }
+                }
+            }
+        }
     }
 
     /// A number below `n`.

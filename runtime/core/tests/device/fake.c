@@ -90,7 +90,7 @@ static et_error_t allocate(void *user_data, size_t size, size_t alignment, int8_
   if (size == 0 || alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > PAGE) {
     return fail(ET_ERROR_INVALID_ARGUMENT, "size or alignment are wrong");
   }
-  if (size > (size_t)1 << 40 || fails_now(&failing_allocation)) {
+  if (size > (size_t)1 << 28 || fails_now(&failing_allocation)) {
     return fail(ET_ERROR_MEMORY_ALLOCATION_FAILED, "the device is out of memory");
   }
   block = calloc(1, sizeof(*block));
