@@ -311,6 +311,25 @@ impl Method<'_> {
         Ok(())
     }
 
+    /// Runs a method of one input and one output on numbers of the host, which the program itself copies.
+    pub fn run_on_host(&mut self, sizes: &[i32], numbers: &[f32]) -> Result<Vec<f32>> {
+        let mut raw = Raw::new(
+            Dtype::Float32,
+            sizes,
+            numbers.as_ptr().cast_mut().cast(),
+            numbers.len() * 4,
+            ET_DEVICE_CPU,
+        );
+        // SAFETY: the tensor and its memory live through the calls.
+        Error::check(unsafe { et_method_set_input(self.raw, 0, &raw.value()) })?;
+        self.again()?;
+        // SAFETY: an output is a tensor of the method, in planned memory of the host.
+        let tensor = unsafe { &*(*et_method_output(self.raw, 0)).payload.as_tensor };
+        assert_eq!((tensor.device_type, tensor.dtype), (ET_DEVICE_CPU, Dtype::Float32 as i8));
+        // SAFETY: it holds so many elements.
+        Ok(unsafe { std::slice::from_raw_parts(tensor.data.cast::<f32>(), tensor.numel as usize) }.to_vec())
+    }
+
     /// Runs it on the inputs and outputs that it has.
     pub fn again(&mut self) -> Result<()> {
         // SAFETY: the method is alive.

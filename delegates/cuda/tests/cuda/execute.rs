@@ -25,6 +25,23 @@ fn constants_of_a_list_are_bound() {
 }
 
 #[test]
+fn programs_copy_to_the_device_and_back() {
+    let fakes = fakes();
+    let before = fakes.live();
+    {
+        let program = Program::open("cuda_layer");
+        let layer = Layer::new(&program);
+        let mut method = program.method("host").unwrap();
+        for seed in 0..3 {
+            let x = Layer::input(seed);
+            close(&method.run_on_host(&[4, 16], &x).unwrap(), &layer.expected(&x));
+        }
+    }
+    assert_eq!(fakes.live(), before);
+    assert_eq!(fakes.faults(), Vec::<String>::new());
+}
+
+#[test]
 fn shapes_may_change() {
     let fakes = fakes();
     let before = fakes.live();
