@@ -54,7 +54,7 @@ fn yes() -> bool {
 pub enum Exports {
     /// The C ABI: `et_*`, with a symbol version.
     Et,
-    /// The C ABI, and the functions that code compiled by AOTInductor calls: `et_*` and `aoti_torch_*`.
+    /// The C ABI, and the functions that code compiled by AOTInductor calls: `et_*` and `aoti_*`.
     Aoti,
     /// A Python module's entry point: `PyInit_*`.
     Python,
@@ -77,7 +77,7 @@ impl Exports {
     pub fn allows(self, symbol: &str) -> bool {
         match self {
             Self::Et => symbol.starts_with("et_"),
-            Self::Aoti => symbol.starts_with("et_") || symbol.starts_with("aoti_torch_"),
+            Self::Aoti => symbol.starts_with("et_") || symbol.starts_with("aoti_"),
             Self::Python => symbol.starts_with("PyInit_"),
             Self::None => false,
         }
