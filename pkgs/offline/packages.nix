@@ -125,6 +125,7 @@ let
     ninja = links "ninja" [ "/nix/host/ninja" ] { };
     python3 = links "python3" [ "/usr/bin/python3" ] { };
     git = links "git" [ "/usr/bin/git" ] { };
+    bashInteractive = links "bash" [ "/usr/bin/bash" ] { };
     glibc.static = links "glibc-static" [ ] { };
     cargo-nextest = links "cargo-nextest" [ ] { };
     nixfmt = lint "nixfmt";
