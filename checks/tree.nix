@@ -1,11 +1,37 @@
-# What `nix flake check` tries of the tree itself, once per system.
-{ inputs, built }:
+# What `nix flake check` tries of the tree itself, once per system. `rows` are those whose wheels can be built.
+{
+  inputs,
+  rows,
+  built,
+}:
 let
   inherit (built) pkgs workspace;
   inherit (workspace) crane common sources;
   matrix = import ../pkgs/rows.nix { };
+  tested = import ../pkgs/tested.nix {
+    inherit rows workspace;
+    inherit (built) xnnpack;
+    inherit (matrix) components;
+  };
 in
 {
+  clippy = crane.cargoClippy (
+    tested.arguments
+    // {
+      cargoArtifacts = tested.artifacts;
+      cargoClippyExtraArgs = "--all-targets -- --deny warnings";
+      cargoExtraArgs = "--locked ${tested.packages}";
+      doInstallCargoArtifacts = false;
+    }
+  );
+  nextest = crane.cargoNextest (
+    tested.arguments
+    // {
+      cargoArtifacts = tested.artifacts;
+      cargoExtraArgs = "--locked ${tested.packages}";
+      doInstallCargoArtifacts = false;
+    }
+  );
   format = crane.cargoFmt (
     common
     // {

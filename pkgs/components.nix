@@ -1,5 +1,5 @@
 # The libraries of a row: one derivation for each component, all on the same built dependencies, each linked to those that
-# it needs. The compiler's and the linker's arguments are `cargo xtask component`'s, so that a wheel is the same without Nix.
+# it needs. What has nothing of an accelerator is shared with the row that has none (`shared`). The compiler's and the linker's arguments are `cargo xtask component`'s, so that a wheel is the same without Nix.
 {
   pkgs,
   row,
@@ -7,33 +7,33 @@
   tools,
   xnnpack,
   components,
+  shared,
 }:
 let
   inherit (workspace) crane common xtask;
   file = name: baseNameOf components.${name}.path;
 
-  # What the row's components are built with, by what components.toml says of them.
-  declared = map (name: components.${name}) row.components;
-  some = test: builtins.any test declared;
-  links = library: some (component: builtins.elem library (component.external or [ ]));
+  # What a component is built with, by what components.toml says of it.
+  device = name: components.${name}.device-code or false;
+  links = library: name: builtins.elem library (components.${name}.external or [ ]);
   given = condition: package: if condition then [ package ] else [ ];
+  some = test: builtins.any test row.components;
+  nvrtc = pkgs.cudaPackages.cuda_nvrtc;
 
   arguments = common // {
-    nativeBuildInputs = [
-      xtask
-    ]
-    ++ given (some (component: component.device-code or false)) pkgs.cudaPackages.cuda_nvcc;
-    buildInputs =
-      given (links "libcudart") pkgs.cudaPackages.cuda_cudart
-      ++ given (links "libnvinfer") pkgs.cudaPackages.tensorrt;
+    nativeBuildInputs = [ xtask ];
+    buildInputs = given (some (links "libnvinfer")) pkgs.cudaPackages.tensorrt;
+    EXECUTORCH_NVRTC = if some device then "${nvrtc.lib or nvrtc}/lib" else "";
     EXECUTORCH_TOOLS = tools;
-    EXECUTORCH_NATIVE_CACHE = xnnpack;
     preBuild = ''
       export HOME=$PWD CARGO_TARGET_DIR=$PWD/target CARGO_MANIFEST_DIR=$PWD/xtask
       # Each registry has a folder of its own.
       EXECUTORCH_CRATES=$(find "$cargoVendorDir"/ -mindepth 1 -maxdepth 1 ! -name config.toml -printf '%p:')
       export EXECUTORCH_CRATES=''${EXECUTORCH_CRATES%:}
-      mkdir -p stage
+      # Device code goes into the same cache.
+      mkdir -p stage native
+      ln -s ${xnnpack}/* native/
+      export EXECUTORCH_NATIVE_CACHE=$PWD/native
     '';
   };
 
@@ -62,25 +62,32 @@ let
         in
         earlier
         // {
-          ${name} = crane.mkCargoDerivation (
-            arguments
-            // {
-              pname = "${components.${name}.package}-${row.name}";
-              cargoArtifacts = dependencies;
-              doInstallCargoArtifacts = false;
-              buildPhaseCargoCommand = ''
-                for library in ${toString needs}; do
-                  ln -s $library stage/
-                done
-                xtask component ${row.name} ${name} --stage stage
-              '';
-              installPhaseCommand = "install -Dm755 stage/${file name} -t $out";
-            }
-            // more
-          );
+          ${name} =
+            if more == { } && isPlain name && shared ? ${name} then
+              shared.${name}
+            else
+              crane.mkCargoDerivation (
+                arguments
+                // {
+                  pname = "${components.${name}.package}-${row.name}";
+                  cargoArtifacts = dependencies;
+                  doInstallCargoArtifacts = false;
+                  buildPhaseCargoCommand = ''
+                    for library in ${toString needs}; do
+                      ln -s $library stage/
+                    done
+                    xtask component ${row.name} ${name} --stage stage
+                  '';
+                  installPhaseCommand = "install -Dm755 stage/${file name} -t $out";
+                }
+                // more
+              );
         };
     in
     builtins.foldl' add { } row.components;
+
+  # Neither device code, nor libraries that others bring.
+  isPlain = name: !device name && components.${name}.external or [ ] == [ ];
 in
 {
   inherit arguments dependencies link;

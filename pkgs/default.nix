@@ -25,6 +25,14 @@ let
         xnnpack
         ;
       inherit (matrix) components;
+      shared =
+        if matrix.plain row == row then
+          { }
+        else
+          (import ./. {
+            inherit inputs;
+            row = matrix.plain row;
+          }).libraries;
     })
     dependencies
     libraries
@@ -49,10 +57,6 @@ in
     libraries
     link
     ;
-  tested = import ./tested.nix {
-    inherit row workspace xnnpack;
-    inherit (matrix) components;
-  };
   wheel =
     if unbuilt != [ ] then
       absent

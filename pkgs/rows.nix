@@ -100,6 +100,20 @@ in
       }) systems
     );
 
+  # The row without an accelerator that is otherwise built like this one.
+  plain =
+    row:
+    builtins.head (
+      filter (
+        other:
+        !other ? cuda
+        && other.system == row.system
+        && other.glibc == row.glibc
+        && other.python == row.python
+      ) (map (name: checked.${name}) (attrNames checked))
+      ++ [ row ]
+    );
+
   # Whether a row's wheel can be built today.
   isBuilt = row: elem row built;
 

@@ -1,7 +1,7 @@
-# What clippy and the tests of a row look at: the crates of its components and those of this workspace that they need, in
-# the profile of development, on dependencies that both share.
+# What clippy and the tests look at: the crates of the components of all `rows`, and those of this workspace that they need,
+# in the profile of development, on dependencies that both share. A crate is the same in every row.
 {
-  row,
+  rows,
   workspace,
   xnnpack,
   components,
@@ -9,6 +9,7 @@
 let
   inherit (builtins)
     attrNames
+    concatMap
     genericClosure
     readFile
     ;
@@ -33,7 +34,9 @@ let
     );
 
   all = map (item: item.key) (genericClosure {
-    startSet = map (component: { key = components.${component}.package; }) row.components;
+    startSet = map (component: { key = components.${component}.package; }) (
+      concatMap (row: row.components) rows
+    );
     operator = item: map (key: { inherit key; }) (needs item.key);
   });
 in
@@ -42,7 +45,7 @@ rec {
   packages = toString (map (package: "--package ${package}") all);
 
   arguments = common // {
-    pname = "executorch-${row.name}";
+    pname = "executorch";
     src = sources.all;
     CARGO_PROFILE = "dev";
     doCheck = true;
@@ -52,7 +55,7 @@ rec {
   artifacts = crane.buildDepsOnly (
     arguments
     // {
-      pname = "executorch-${row.name}-tests";
+      pname = "executorch-tests";
       # Manifests and names of files are all that counts.
       src = sources.code;
       cargoExtraArgs = "--locked ${packages}";

@@ -30,13 +30,20 @@ let
   # Compiled by cargo where they are called for.
   lint = name: if host.lints then links name [ "/nix/host/lints/${name}" ] { } else absent name;
 
+  # Of CUDA, only the compiler of device code is there, from PyPI.
   cuda =
     version:
     let
       train = {
         cudaMajorMinorVersion = version;
-        cuda_nvcc = absent "cuda_nvcc-${version}";
-        cuda_cudart = absent "cuda_cudart-${version}";
+        cuda_nvrtc =
+          if builtins.elem version host.nvrtc then
+            runCommand "cuda_nvrtc-${version}" { } ''
+              mkdir $out
+              ln -s /nix/host/nvrtc-${version} $out/lib
+            ''
+          else
+            absent "cuda_nvrtc-${version}";
         tensorrt = absent "tensorrt-for-cuda-${version}";
         # The set in which this train is the only one.
         pkgs = pkgs // {

@@ -42,17 +42,23 @@ fn lints_folder(place: &Place) -> PathBuf {
 
 /// Settings of Nix: what the sandbox sees of the machine, at places that are the same everywhere. Outside of the sandbox
 /// there are links at the same places, for what is run there.
-pub fn settings(place: &Place) -> Result<String> {
+/// `cuda` says whether the compilers of CUDA code are needed.
+pub fn settings(place: &Place, cuda: bool) -> Result<String> {
     let own = [
         ("/nix/host/rust", sysroot(place)?),
         ("/nix/host/zig", folder_of(&place.tools.zig()?)?),
         ("/nix/host/cmake", cmake_data(place)?),
         ("/nix/host/ninja", place.tools.cmake()?.join("bin/ninja")),
     ];
-    let lints = ("/nix/host/lints", lints_folder(place).join("bin"));
+    let lints = lints_folder(place).join("bin");
+    let mut own = own.map(|(at, path)| (at.to_owned(), path)).to_vec();
+    own.extend(lints.is_dir().then(|| ("/nix/host/lints".to_owned(), lints)));
+    for (version, folder) in nvrtc(place, cuda)? {
+        own.push((format!("/nix/host/nvrtc-{version}"), folder));
+    }
     let mut paths = Vec::new();
-    for (at, path) in own.into_iter().chain(Some(lints).filter(|(_, path)| path.is_dir())) {
-        link(Path::new(at), &path)?;
+    for (at, path) in own {
+        link(Path::new(&at), &path)?;
         paths.push(format!("{at}={}", path.display()));
     }
     let system = [
@@ -69,6 +75,18 @@ pub fn settings(place: &Place) -> Result<String> {
         "sandbox-paths = {}\nmax-jobs = {cores}\ncores = {cores}\nextra-platforms = aarch64-linux\n",
         paths.join(" ")
     ))
+}
+
+/// The compilers of CUDA code by version: those that are here, or all, downloaded, if they are `wanted`.
+fn nvrtc(place: &Place, wanted: bool) -> Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    for (version, pin) in executorch_cuda_native::pins()? {
+        let here = place.native.join(format!("nvrtc-{}-{}", pin.version, std::env::consts::ARCH));
+        if wanted || here.is_dir() {
+            found.push((version, executorch_cuda_native::download(&pin, &place.native, &place.tools)?));
+        }
+    }
+    Ok(found)
 }
 
 /// Makes `at` a link to `path`.
@@ -127,6 +145,7 @@ fn description(place: &Place, machines: Value) -> Result<Value> {
         "rust": release,
         "zig": Tools::ZIG.rsplit('=').next().unwrap_or_default(),
         "machines": machines,
+        "nvrtc": nvrtc(place, false)?.into_iter().map(|(version, _)| version).collect::<Vec<_>>(),
         "lints": lints_folder(place).is_dir(),
     }))
 }

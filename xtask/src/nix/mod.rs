@@ -60,7 +60,7 @@ fn prepare(place: &Place, folder: &Path, args: &[String]) -> Result<Nix> {
     if looks_at_nix_files(args) {
         host::lints(place)?;
     }
-    let nix = Nix { program, settings: host::settings(place)? };
+    let nix = Nix { program, settings: host::settings(place, compiles_cuda(args))? };
     // What only looks at Nix itself needs nothing of the flake.
     if flake_options_at(args).is_some() {
         seed::sources(place, folder, &nix)?;
@@ -71,8 +71,7 @@ fn prepare(place: &Place, folder: &Path, args: &[String]) -> Result<Nix> {
 
 /// The clean machines that a command needs: the checks, and whatever is called a gate.
 fn machines(args: &[String]) -> Result<Vec<executorch_vm::Image>> {
-    let check = args.starts_with(&["flake".into(), "check".into()]);
-    if !check && !args.iter().any(|argument| argument.contains("gate")) {
+    if !is_check(args) && !args.iter().any(|argument| argument.contains("gate")) {
         return Ok(Vec::new());
     }
     // `debian-11` is meant where it stands in an output's name, and `debian-12` by all that name none.
@@ -87,11 +86,22 @@ fn machines(args: &[String]) -> Result<Vec<executorch_vm::Image>> {
     Ok(vec!["debian-12".parse()?])
 }
 
+/// Whether the command builds rows with device code.
+fn compiles_cuda(args: &[String]) -> bool {
+    let builds = args.first().is_some_and(|command| command == "build");
+    let row = |argument: &String| ["cu1", "jp", "#index"].iter().any(|name| argument.contains(name));
+    is_check(args) || builds && args.iter().any(row)
+}
+
+fn is_check(args: &[String]) -> bool {
+    args.starts_with(&["flake".into(), "check".into()])
+}
+
 /// Whether the command runs what looks at Nix files.
 fn looks_at_nix_files(args: &[String]) -> bool {
     match args {
         [command, ..] if command == "fmt" || command == "develop" => true,
-        [flake, check, ..] if flake == "flake" && check == "check" => true,
+        _ if is_check(args) => true,
         [_, rest @ ..] => rest.iter().any(|argument| argument.ends_with(".nix-files")),
         [] => false,
     }

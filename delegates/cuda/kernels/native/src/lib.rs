@@ -12,6 +12,6 @@ mod row;
 mod source;
 
 pub use container::{Container, Kind};
-pub use fetch::{NVRTC, Pin, pins};
+pub use fetch::{NVRTC, Pin, download, pins};
 pub use nvrtc::Nvrtc;
 pub use row::{ARCHITECTURES, CACHE, Config, PTX, Row, VERSION, build};
