@@ -23,8 +23,7 @@ const DECOY: &str = "decoy";
 const DECOY_VERSION: &str = "999.0.0";
 
 /// Reference programs, by the folder in `checks/conformance`.
-const MODELS: [(&str, &[&str]); 3] = [
-    ("cuda", &["cuda_rows"]),
+const MODELS: [(&str, &[&str]); 2] = [
     (
         "programs",
         &[
@@ -244,6 +243,10 @@ impl Input<'_> {
         copy_tree(&root.join("checks/gate/projects"), &folder.join("projects"))?;
         copy_tree(&root.join("delegates/sdk/examples/c"), &folder.join("projects/delegate"))?;
         copy_tree(&root.join("checks/conformance/delegates"), &folder.join("projects/delegate"))?;
+        // Loaded without a GPU, to be refused.
+        for name in ["cuda_rows.pte", "cuda_rows.ptd"] {
+            copy(&root.join("checks/conformance/cuda").join(name), &folder.join("projects/cuda").join(name))?;
+        }
         for (from, programs) in MODELS {
             for program in programs {
                 for extension in ["pte", "json", "npz", "ptd"] {

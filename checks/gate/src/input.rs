@@ -42,6 +42,13 @@ fn one() -> f64 {
     1.0
 }
 
+impl Gate {
+    /// The release without the local label, which the runtime tells of itself: `1.5.0`.
+    pub fn release(&self) -> &str {
+        self.version.split('+').next().unwrap_or_default()
+    }
+}
+
 /// The input, read and checked.
 #[derive(Debug)]
 pub struct Input {

@@ -2,8 +2,8 @@
 #include <executorch/backends/cuda/runtime/cuda_mutable_state.h>
 #include <executorch/extension/cuda/caller_stream.h>
 #include <executorch/extension/module/module.h>
+#include <executorch/c/backend.h>
 #include <executorch/c/error.h>
-#include <executorch/runtime/backend/interface.h>
 
 #include <cstdio>
 
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   if (argc != 3) {
     return failed("cuda_consumer PROGRAM DATA");
   }
-  if (executorch::runtime::get_backend_class("CudaBackend") == nullptr) {
+  if (et_backend_find("CudaBackend") == nullptr) {
     return failed("CudaBackend is not registered");
   }
   if (cuda::getCallerStream().has_value()) {

@@ -101,7 +101,7 @@ pub fn folder(context: &Context) -> PathBuf {
 fn build(context: &Context) -> Found {
     compiler(context)?;
     let (source, build) = (context.projects().join("cpp"), context.scratch("cpp")?);
-    let release = context.input.gate.version.split('+').next().unwrap_or_default();
+    let release = context.input.gate.release();
     let how = match cmake::usable(context) {
         Ok((_, version)) => {
             cmake::build(context, &source, &build, &[format!("-Drelease={release}")])?;

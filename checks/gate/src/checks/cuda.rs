@@ -129,7 +129,7 @@ fn architectures(context: &Context) -> Found {
 }
 
 fn program(context: &Context) -> [PathBuf; 2] {
-    ["pte", "ptd"].map(|ending| context.models().join(format!("{PROGRAM}.{ending}")))
+    ["pte", "ptd"].map(|ending| context.projects().join("cuda").join(format!("{PROGRAM}.{ending}")))
 }
 
 /// Whether loading said what is missing here.
@@ -152,7 +152,7 @@ fn consumer(context: &Context) -> Found {
     shipped(context)?;
     cmake::usable(context)?;
     let (source, build) = (context.projects().join("cuda"), context.scratch("cuda")?);
-    let release = context.input.gate.version.split('+').next().unwrap_or_default();
+    let release = context.input.gate.release();
     cmake::build(context, &source, &build, &[format!("-Drelease={release}")])?;
     let [program, data] = program(context);
     let text = clean::output(context.command(build.join("cuda_consumer")).arg(program).arg(data))?;

@@ -93,7 +93,7 @@ fn delegate(context: &Context) -> Found {
 
 fn refused(context: &Context) -> Found {
     let mut evidence = Vec::new();
-    let release = context.input.gate.version.as_str();
+    let release = context.input.gate.release();
     for (name, parts) in [
         ("another_abi", ["gate-delegate", "9"]),
         ("another_minor", ["gate-delegate", "900"]),

@@ -120,7 +120,7 @@ fn command(context: &Context) -> Found {
     for (what, text, part) in [
         ("inspect", &inspected, "can run here: yes"),
         ("inspect", &inspected, "aten::addmm.out"),
-        ("env", &machine, context.input.gate.version.as_str()),
+        ("env", &machine, context.input.gate.release()),
         ("run", &outputs, "[["),
     ] {
         if !text.contains(part) {

@@ -168,8 +168,8 @@ class MutableStateContextOwner final {
   template <typename Body>
   decltype(auto) with_active_session(int session, Body&& body) {
     struct Scope {
-      Scope(MutableStateContext context, int session) : context(context) {
-        detail::mutable_state_set_active(context, session);
+      Scope(MutableStateContext of, int active) : context(of) {
+        detail::mutable_state_set_active(of, active);
       }
       ~Scope() {
         detail::mutable_state_set_active(context, kNoMutableSession);
