@@ -22,7 +22,7 @@ pub fn shims() -> Result<()> {
         return Ok(());
     }
     let own = shim::address();
-    if visible().is_null() {
+    if visible() != own {
         let path = file_of(own)?;
         // SAFETY: the library is loaded already: nothing runs, and the flag keeps it so.
         let promoted = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL | libc::RTLD_NOLOAD) };
@@ -48,10 +48,13 @@ pub fn shims() -> Result<()> {
     Ok(())
 }
 
-/// What a library that is loaded now would find.
+/// What a library that is loaded now would find. The program's own scope is asked, not this library's (`RTLD_DEFAULT`), which
+/// has what this library is linked to before all others.
 fn visible() -> *const c_void {
-    // SAFETY: a NUL-terminated name.
-    unsafe { libc::dlsym(libc::RTLD_DEFAULT, PROBE.as_ptr()) }
+    let program = Library::this();
+    // SAFETY: the address is only compared.
+    unsafe { program.get::<*const c_void>(PROBE.to_bytes_with_nul()) }
+        .map_or(std::ptr::null(), |found| *found)
 }
 
 fn file_of(address: *const c_void) -> Result<String> {
