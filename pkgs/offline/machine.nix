@@ -11,9 +11,13 @@
 let
   # `cargo xtask nix` has it made for checks, and for gates that it is asked for by name.
   image = name: _: {
-    machine = host.machines.${name} or (absent "clean-machine-${name}");
+    machine =
+      if host.machines ? ${name} then stored host.machines.${name} else absent "clean-machine-${name}";
     inherit name;
   };
+
+  # A path of the store that was read as a text: what names it depends on it.
+  stored = path: builtins.appendContext path { ${path}.path = true; };
 in
 {
   diskImageFuns = {
