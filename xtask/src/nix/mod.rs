@@ -57,6 +57,7 @@ pub fn run(place: &Place, args: &[String]) -> Result<ExitCode> {
 /// Nix, with everything in the store that the flake takes from a network.
 fn prepare(place: &Place, folder: &Path, args: &[String]) -> Result<Nix> {
     let program = install::nix(folder)?;
+    host::programs()?;
     if looks_at_nix_files(args) {
         host::lints(place)?;
     }
