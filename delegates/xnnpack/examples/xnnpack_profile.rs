@@ -1,6 +1,6 @@
 //! Runs an exported program, compares its results with the expected ones, and tells where a delegate's time goes:
 //!
-//!     cargo run --release -p executorch-backend-xnnpack --example profile -- MODEL.pte MODEL.npz [EXECUTOR] [THREADS] [RUNS]
+//!     cargo run --release -p executorch-backend-xnnpack --example xnnpack_profile -- MODEL.pte MODEL.npz [EXECUTOR] [THREADS] [RUNS]
 //!
 //! `MODEL.npz` holds `input_0 …` and `expected_0 …`. `EXECUTOR` is `auto`, `library` or `own`.
 

@@ -2,7 +2,7 @@
 //! the delegate's, with the runtime's dispatch.
 //!
 //! ```sh
-//! cargo run --release -p executorch-backend-cuda --example overhead
+//! cargo run --release -p executorch-backend-cuda --example cuda_overhead
 //! ```
 
 #![allow(clippy::unwrap_used, reason = "an example may panic")]
