@@ -6,6 +6,9 @@
   row,
   ...
 }:
+let
+  nvrtc = pkgs.cudaPackages.cuda_nvrtc;
+in
 workspace.crane.devShell {
   packages = [
     tools
@@ -16,7 +19,7 @@ workspace.crane.devShell {
     pkgs.git
     pkgs.nixfmt
     pkgs.python3
-  ]
-  ++ (if row ? cuda then [ pkgs.cudaPackages.cuda_nvcc ] else [ ]);
+  ];
   EXECUTORCH_TOOLS = tools;
+  EXECUTORCH_NVRTC = if row ? cuda then "${nvrtc.lib or nvrtc}/lib" else "";
 }
