@@ -1,8 +1,8 @@
 //! Finished images, each in a folder whose name says what it was made from.
 
-use crate::{Progress, digest};
+use crate::Progress;
 use anyhow::{Context, Result, ensure};
-use executorch_tools::Lock;
+use executorch_tools::{Lock, digest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;

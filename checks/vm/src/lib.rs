@@ -19,7 +19,6 @@ mod acceleration;
 mod binfmt;
 mod cache;
 mod cpio;
-mod digest;
 mod error;
 mod here;
 mod image;

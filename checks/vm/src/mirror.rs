@@ -1,8 +1,8 @@
 //! Where Debian's packages come from, and the state that a suite has there.
 
-use crate::digest;
 use anyhow::{Context, Result, bail};
 use executorch_tools::command::output;
+use executorch_tools::digest;
 use std::fs;
 use std::process::Command;
 

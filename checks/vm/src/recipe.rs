@@ -2,8 +2,9 @@
 
 use crate::cache::{Facts, INITRD, KERNEL, ROOT};
 use crate::mirror::State;
-use crate::{Arch, Image, Progress, binfmt, digest, kernel, tools};
+use crate::{Arch, Image, Progress, binfmt, kernel, tools};
 use anyhow::{Context, Result, ensure};
+use executorch_tools::digest;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use wheelhouse::digest::hex;
 
 /// The packages of Debian that what is built may depend on.
 const PACKAGES: [&str; 7] = ["bash", "binutils", "coreutils", "gcc", "libc6-dev", "python3", "tar"];
@@ -149,7 +150,7 @@ fn description(place: &Place, machines: Value) -> Result<Value> {
     hash.update(&rustc);
     hash.update(Tools::ZIG);
     hash.update(packages);
-    let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest: String = hex(&hash.finalize());
     Ok(json!({
         "fingerprint": digest,
         "rust": release,

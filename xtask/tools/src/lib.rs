@@ -1,6 +1,7 @@
 //! What the project's tasks and its build scripts share: commands, and tools from package registries.
 
 pub mod command;
+pub mod digest;
 mod lock;
 mod registry;
 

@@ -3,8 +3,7 @@
 use crate::{Config, Target, compile, source, wrapper};
 use anyhow::{Context, Result};
 use executorch_tools::command::step;
-use executorch_tools::{Lock, Tools};
-use sha2::{Digest, Sha256};
+use executorch_tools::{Lock, Tools, digest};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,24 +89,17 @@ fn make(config: &Config, work: &Path, root: &Path) -> Result<()> {
 
 /// A digest over everything that decides about the bytes of the library.
 fn key(target: Target, flags: &str) -> Result<String> {
-    let mut hash = Sha256::new();
-    let mut add = |text: &str| hash.update(format!("{}\0{text}\0", text.len()));
-    for source in source::sources()?.values() {
-        add(&source.sha256);
-    }
-    source::CHANGES.iter().for_each(|change| add(&change.text()));
-    add(Tools::ZIG);
-    add(&wrapper::compiler("zig", "cc", target));
-    add(compile::PROJECT);
-    add(compile::FLAGS);
-    add(compile::CXX_FLAGS);
-    add(compile::machine_flags(target));
-    compile::DEFINITIONS.iter().for_each(|definition| add(definition));
+    let mut texts: Vec<String> = source::sources()?.into_values().map(|source| source.sha256).collect();
+    texts.extend(source::CHANGES.iter().map(|change| change.text()));
+    texts.extend([Tools::ZIG.into(), wrapper::compiler("zig", "cc", target)]);
+    let options = [compile::PROJECT, compile::FLAGS, compile::CXX_FLAGS, compile::machine_flags(target)];
+    texts.extend(options.into_iter().chain(compile::DEFINITIONS.iter().copied()).map(str::to_owned));
     if !flags.is_empty() {
-        add(flags);
+        texts.push(flags.into());
     }
-    let digest = hash.finalize();
-    Ok(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    let mut digest = digest::of_texts(texts);
+    digest.truncate(16);
+    Ok(digest)
 }
 
 #[cfg(test)]

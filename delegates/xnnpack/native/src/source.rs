@@ -4,8 +4,8 @@ use crate::{SOURCES, mirror};
 use anyhow::{Context, Result, bail};
 use executorch_tools::apt;
 use executorch_tools::command::output;
+use executorch_tools::digest::verify;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -132,7 +132,7 @@ fn extract(
 fn find(all: &BTreeMap<String, Source>, folder: &Path) -> Result<Vec<PathBuf>> {
     let files: Vec<_> = all.values().map(|source| folder.join(&source.file)).collect();
     for (file, source) in files.iter().zip(all.values()) {
-        if let Err(error) = verify(file, source) {
+        if let Err(error) = verify(file, &source.sha256) {
             bail!("{SOURCES} is {}, but {error:#}\n{}", folder.display(), advice(all));
         }
     }
@@ -145,24 +145,14 @@ fn download(all: &BTreeMap<String, Source>, archives: &Path) -> Result<Vec<PathB
     let mut files = Vec::new();
     for source in all.values() {
         let file = archives.join(&source.file);
-        if verify(&file, source).is_err() {
+        if verify(&file, &source.sha256).is_err() {
             mirror::download(source, &file)
-                .and_then(|()| verify(&file, source))
+                .and_then(|()| verify(&file, &source.sha256))
                 .with_context(|| advice(all))?;
         }
         files.push(file);
     }
     Ok(files)
-}
-
-/// Fails unless `file` is the pinned archive.
-fn verify(file: &Path, source: &Source) -> Result<()> {
-    let data = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let found: String = Sha256::digest(data).iter().map(|byte| format!("{byte:02x}")).collect();
-    if found != source.sha256 {
-        bail!("{} has the sha256 {found}, expected {}", file.display(), source.sha256);
-    }
-    Ok(())
 }
 
 /// What to do when the archives cannot be had.

@@ -1,10 +1,9 @@
 //! NVRTC from PyPI, pinned by digest.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use executorch_tools::command::{output, step};
-use executorch_tools::{Lock, Tools, pip};
+use executorch_tools::{Lock, Tools, digest, pip};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -93,11 +92,7 @@ fn verify(wheel: &Path, pin: &Pin, machine: &str) -> Result<()> {
         .sha256
         .get(machine)
         .with_context(|| format!("no wheel of {} is pinned for {machine}", pin.package))?;
-    let found: String = Sha256::digest(fs::read(wheel)?).iter().map(|byte| format!("{byte:02x}")).collect();
-    if found != *expected {
-        bail!("{} has the sha256 {found}, expected {expected}", wheel.display());
-    }
-    Ok(())
+    digest::verify(wheel, expected)
 }
 
 #[cfg(test)]

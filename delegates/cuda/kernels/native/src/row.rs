@@ -3,8 +3,7 @@
 use crate::{Container, Kind, Nvrtc, fetch, nvrtc, source};
 use anyhow::{Context, Result, bail};
 use executorch_tools::command::step;
-use executorch_tools::{Lock, Tools};
-use sha2::{Digest, Sha256};
+use executorch_tools::{Lock, Tools, digest};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -119,18 +118,18 @@ fn compile(row: &Row, config: &Config) -> Result<Vec<u8>> {
 
 /// A digest over everything that decides about the container's bytes.
 fn key(row: &Row, config: &Config) -> Result<String> {
-    let mut hash = Sha256::new();
-    let mut add = |text: &str| hash.update(format!("{}\0{text}\0", text.len()));
+    let compiler = match &config.nvrtc {
+        Some(folder) => folder.to_string_lossy().into_owned(),
+        None => fetch::pin(&row.version)?.version,
+    };
+    let row = format!("{row:?}");
+    let mut texts: Vec<&str> = Vec::new();
     for (name, text) in source::INCLUDED.iter().chain([&source::PROGRAM]) {
-        add(name);
-        add(text);
+        texts.extend([*name, *text]);
     }
-    nvrtc::OPTIONS.iter().for_each(|option| add(option));
-    match &config.nvrtc {
-        Some(folder) => add(&folder.to_string_lossy()),
-        None => add(&fetch::pin(&row.version)?.version),
-    }
-    add(&format!("{row:?}"));
-    add(include_str!("container.rs"));
-    Ok(hash.finalize().iter().take(10).map(|byte| format!("{byte:02x}")).collect())
+    texts.extend(nvrtc::OPTIONS);
+    texts.extend([&compiler, &row, include_str!("container.rs")]);
+    let mut digest = digest::of_texts(texts);
+    digest.truncate(20);
+    Ok(digest)
 }

@@ -1,5 +1,6 @@
 //! SHA-256 in hexadecimal.
 
+use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io;
@@ -11,9 +12,10 @@ pub fn of_bytes(bytes: &[u8]) -> String {
 }
 
 /// The digest of several texts; where one ends and the next begins matters.
-pub fn of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+pub fn of_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
     let mut hash = Sha256::new();
     for text in texts {
+        let text = text.as_ref();
         hash.update(format!("{}\0{text}\0", text.len()));
     }
     hex(&hash.finalize())
@@ -24,6 +26,13 @@ pub fn of_file(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hash)?;
     Ok(hex(&hash.finalize()))
+}
+
+/// Fails unless the file has the digest.
+pub fn verify(path: &Path, expected: &str) -> Result<()> {
+    let found = of_file(path).with_context(|| format!("cannot read {}", path.display()))?;
+    ensure!(found == expected, "{} has the sha256 {found}, expected {expected}", path.display());
+    Ok(())
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -41,6 +50,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "abc").unwrap();
         assert_eq!(of_file(file.path()).unwrap(), abc);
+        verify(file.path(), abc).unwrap();
+        assert!(verify(file.path(), &of_bytes(b"x")).unwrap_err().to_string().contains("has the sha256"));
         assert_ne!(of_texts(["ab", "c"]), of_texts(["a", "bc"]));
     }
 }
