@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use wheelhouse::component::Component;
-use wheelhouse::elf;
+use wheelhouse::elf::{self, Facts};
 
 /// What the gate leaves for the processes of its checks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,38 +48,10 @@ pub struct Library {
     pub facts: Facts,
 }
 
-/// What the checks ask of an ELF file.
-pub struct Facts {
-    /// `e_machine`.
-    pub machine: u16,
-    pub soname: Option<String>,
-    pub needed: Vec<String>,
-    pub rpath: Option<String>,
-    pub runpath: Option<String>,
-    /// Names of defined dynamic symbols.
-    pub exports: Vec<String>,
-    /// Names of undefined dynamic symbols that must be found.
-    pub imports: Vec<String>,
-    /// Versions of symbols that are needed.
-    pub versions: Vec<String>,
-}
-
-impl Facts {
-    /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self> {
-        let data = fs::read(path).with_context(|| path.display().to_string())?;
-        let facts = elf::read(&data).with_context(|| path.display().to_string())?;
-        Ok(Self {
-            machine: facts.machine,
-            soname: facts.soname,
-            needed: facts.needed,
-            rpath: facts.rpath,
-            runpath: facts.runpath,
-            exports: facts.exports,
-            imports: facts.imports.into_iter().map(|import| import.name).collect(),
-            versions: facts.versions.into_iter().map(|(_, version)| version).collect(),
-        })
-    }
+/// What an ELF file says of itself.
+pub fn facts(path: &Path) -> Result<Facts> {
+    let data = fs::read(path).with_context(|| path.display().to_string())?;
+    elf::read(&data).with_context(|| path.display().to_string())
 }
 
 impl Context {
@@ -186,7 +158,7 @@ impl Context {
                 self.input.components.get(name.as_str()).with_context(|| format!("component `{name}`"))?;
             let path = package.join(&component.path);
             ensure!(path.is_file(), "{name}: {} is not in the installed wheel", component.path);
-            let facts = Facts::read(&path)?;
+            let facts = facts(&path)?;
             Ok(Library { component: component.clone(), path, facts })
         };
         self.input.row.components.iter().map(read).collect()

@@ -41,8 +41,9 @@ pub(super) fn check(wheel: &Wheel<'_>, list: &mut Vec<Finding>) {
     budget(wheel, list);
 }
 
-/// The traces that `data` contains, each with what follows it up to the end of the path, at most once.
-fn traces_in(data: &[u8], traces: &[&str]) -> Vec<String> {
+/// The traces that `data` contains, each with what follows it up to the end of the path, at most once. A trace begins
+/// with `/`.
+pub fn traces_in(data: &[u8], traces: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     let mut left: Vec<&str> = traces.to_vec();
     for at in memchr::memchr_iter(b'/', data) {

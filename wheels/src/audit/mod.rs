@@ -16,6 +16,7 @@ mod search;
 mod symbols;
 mod zip;
 
+pub use files::traces_in;
 pub use finding::{Finding, Rule};
 pub use gpu::DeviceCode;
 

@@ -4,7 +4,7 @@ use crate::arrays::Call;
 use crate::check::Check;
 use crate::checks::cmake;
 use crate::clean;
-use crate::context::{Context, Facts, copy_tree, files};
+use crate::context::{Context, copy_tree, facts, files};
 use crate::outcome::{Found, Stop, expect, judge};
 use anyhow::{Context as _, Result};
 use std::fs;
@@ -217,7 +217,7 @@ fn delegate(context: &Context) -> Found {
 }
 
 fn linkage(context: &Context) -> Found {
-    let facts = Facts::read(&folder(context).join("consumer_delegate"))?;
+    let facts = facts(&folder(context).join("consumer_delegate"))?;
     let mut findings = Vec::new();
     for name in
         ["libexecutorch.so.1", "libexecutorch_kernels_optimized.so.1", "libexecutorch_backend_xnnpack.so.1"]

@@ -2,7 +2,7 @@
 
 use crate::check::Check;
 use crate::checks::cpp;
-use crate::context::{Context, Facts};
+use crate::context::{Context, facts};
 use crate::outcome::{Found, judge};
 use anyhow::Result;
 use std::fs;
@@ -52,14 +52,14 @@ pub fn suite(context: &Context) -> PathBuf {
 }
 
 fn delegate_elf(context: &Context) -> Found {
-    let facts = Facts::read(&library(context, "delegate"))?;
+    let facts = facts(&library(context, "delegate"))?;
     let mut findings = Vec::new();
     if let Some(name) =
         facts.exports.iter().find(|name| name.starts_with("et_") || name.starts_with("PyInit_"))
     {
         findings.push(format!("it defines {name}"));
     }
-    if !facts.imports.iter().any(|name| name == "et_register_backend") {
+    if !facts.imports.iter().any(|import| import.name == "et_register_backend") {
         findings.push("it does not import et_register_backend".into());
     }
     if !facts.needed.iter().any(|name| name == "libexecutorch.so.1") {

@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use wheelhouse::elf::dotted;
+use wheelhouse::audit::traces_in;
+use wheelhouse::elf::{self, dotted};
 use wheelhouse::row::System;
 
 pub const CHECKS: &[Check] = &[
@@ -74,6 +75,10 @@ const SYSTEM: [&str; 7] = [
     "ld-linux-aarch64.so.1",
 ];
 
+/// Folders of building machines.
+const TRACES: [&str; 8] =
+    ["/.cargo/", "/.rustup/", "/target/release", "/root/", "/home/", "/tmp/", "/build/", "/nix/store/"];
+
 /// Who may export what: the entry points that prove a copy of the registry or of the pool.
 const OWNERS: [(&str, &str); 7] = [
     ("et_register_kernels", "libexecutorch.so.1"),
@@ -87,11 +92,6 @@ const OWNERS: [(&str, &str); 7] = [
 
 fn file_name(library: &Library) -> String {
     library.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Whether the file is an ELF file, whatever it is called.
-fn is_elf(path: &Path) -> bool {
-    fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF"))
 }
 
 fn inventory(context: &Context) -> Found {
@@ -109,7 +109,9 @@ fn inventory(context: &Context) -> Found {
     let declared: BTreeSet<&str> = libraries.iter().map(|library| library.component.path.as_str()).collect();
     for path in files(&package)? {
         let name = path.to_string_lossy();
-        if is_elf(&package.join(&path)) && !declared.contains(name.as_ref()) {
+        if fs::read(package.join(&path)).is_ok_and(|data| elf::is_elf(&data))
+            && !declared.contains(name.as_ref())
+        {
             findings.push(format!("{name} is no component of the row"));
         }
         if name.ends_with(".a") || name.ends_with(".la") || name.ends_with(".o") {
@@ -135,19 +137,8 @@ fn paths(context: &Context) -> Found {
             findings.push(format!("{path} needs libraries of the wheel and has no RUNPATH"));
         }
         let data = fs::read(&library.path)?;
-        for trace in [
-            "/.cargo/",
-            "/.rustup/",
-            "/target/release",
-            "/root/",
-            "/home/",
-            "/tmp/",
-            "/build/",
-            "/nix/store/",
-        ] {
-            if data.windows(trace.len()).any(|window| window == trace.as_bytes()) {
-                findings.push(format!("{path} contains a path of the build machine: {trace}"));
-            }
+        for trace in traces_in(&data, &TRACES) {
+            findings.push(format!("{path} contains a path of the build machine: {trace}"));
         }
         evidence.push(format!("{path}: RUNPATH {}", facts.runpath.as_deref().unwrap_or("none")));
     }
@@ -169,7 +160,7 @@ fn ceiling(context: &Context) -> Found {
             findings.push(format!("{path}: machine {}, expected {machine}", library.facts.machine));
         }
         let mut highest = (0, 0);
-        for version in &library.facts.versions {
+        for (_, version) in &library.facts.versions {
             match version.strip_prefix("GLIBC_").map(dotted) {
                 Some(Some(number)) if Some(number) <= newest => highest = highest.max(number),
                 None if version.starts_with("ET_") => {}
@@ -195,11 +186,12 @@ fn closure(context: &Context) -> Found {
                 None => findings.push(format!("{path} needs {needed}, which the wheel does not have")),
             }
         }
-        for import in library.facts.imports.iter().filter(|name| name.starts_with("et_")) {
-            if siblings.iter().any(|sibling| sibling.facts.exports.contains(import)) {
+        for import in library.facts.imports.iter().filter(|import| import.name.starts_with("et_")) {
+            if siblings.iter().any(|sibling| sibling.facts.defines(&import.name)) {
                 resolved += 1;
             } else {
-                findings.push(format!("{path} imports {import}, which no library that it needs exports"));
+                findings
+                    .push(format!("{path} imports {}, which no library that it needs exports", import.name));
             }
         }
     }
@@ -233,7 +225,7 @@ fn owners(context: &Context) -> Found {
     // Without an import of it, the registrations of these libraries would go to a copy of their own.
     for library in libraries.iter().filter(|library| library.component.registers) {
         let imports = &library.facts.imports;
-        if !imports.iter().any(|name| name.starts_with("et_register_")) {
+        if !imports.iter().any(|import| import.name.starts_with("et_register_")) {
             findings.push(format!("{} registers, and does not import the registry", file_name(library)));
         }
     }
