@@ -1,5 +1,6 @@
 //! Memory of CUDA devices for the runtime: planned buffers, and copies at the boundary of a program.
 
+use crate::capi::code;
 use crate::error::cuda;
 use crate::stream;
 use executorch_abi::device::{et_device_allocator_t, et_register_device_allocator};
@@ -10,7 +11,6 @@ use executorch_abi::{Error, Result};
 use executorch_cuda_driver::memory::{self, Kind};
 use executorch_cuda_driver::{Cuda, Device, DeviceGuard, StreamRef};
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 /// What CUDA's allocations are aligned to.
@@ -68,14 +68,6 @@ unsafe fn copy(to: *mut c_void, from: *const c_void, size: usize, index: i8, kin
     stream.synchronize().map_err(cuda)
 }
 
-fn guard(body: impl FnOnce() -> Result<()>) -> et_error_t {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => ET_OK,
-        Ok(Err(error)) => error.set_last(),
-        Err(_) => Error::new(ET_ERROR_INTERNAL, "the CUDA allocator hit a bug; please report it").set_last(),
-    }
-}
-
 unsafe extern "C" fn c_allocate(
     _: *mut c_void,
     size: usize,
@@ -83,7 +75,7 @@ unsafe extern "C" fn c_allocate(
     index: i8,
     out: *mut *mut c_void,
 ) -> et_error_t {
-    guard(|| {
+    code(|| {
         let data = allocate(size, alignment, index)?;
         // SAFETY: the runtime gives a place for the address.
         unsafe { out.write(data) };
@@ -95,7 +87,7 @@ unsafe extern "C" fn c_deallocate(_: *mut c_void, data: *mut c_void, _: i8) {
     if data.is_null() {
         return;
     }
-    guard(|| {
+    code(|| {
         let library = Cuda::get().map_err(cuda)?;
         // SAFETY: the runtime gives back what `c_allocate` gave, once.
         unsafe { memory::free(library, data) }.map_err(cuda)
@@ -110,7 +102,7 @@ unsafe extern "C" fn c_to_device(
     index: i8,
 ) -> et_error_t {
     // SAFETY: the runtime's arguments hold so many bytes.
-    guard(|| unsafe { copy(to, from, size, index, Kind::HostToDevice) })
+    code(|| unsafe { copy(to, from, size, index, Kind::HostToDevice) })
 }
 
 unsafe extern "C" fn c_to_host(
@@ -121,7 +113,7 @@ unsafe extern "C" fn c_to_host(
     index: i8,
 ) -> et_error_t {
     // SAFETY: as above.
-    guard(|| unsafe { copy(to, from, size, index, Kind::DeviceToHost) })
+    code(|| unsafe { copy(to, from, size, index, Kind::DeviceToHost) })
 }
 
 unsafe extern "C" fn c_on_device(
@@ -132,11 +124,11 @@ unsafe extern "C" fn c_on_device(
     index: i8,
 ) -> et_error_t {
     // SAFETY: as above.
-    guard(|| unsafe { copy(to, from, size, index, Kind::DeviceToDevice) })
+    code(|| unsafe { copy(to, from, size, index, Kind::DeviceToDevice) })
 }
 
 unsafe extern "C" fn c_synchronize(_: *mut c_void, index: i8) -> et_error_t {
-    guard(|| {
+    code(|| {
         let library = Cuda::get().map_err(cuda)?;
         match stream::callers(library) {
             Some(stream) => stream.synchronize().map_err(cuda),

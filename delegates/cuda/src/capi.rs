@@ -10,7 +10,8 @@ fn guard<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
 }
 
-fn code(body: impl FnOnce() -> Result<()>) -> et_error_t {
+/// Runs the body of a C function: its error, or a panic, becomes the thread's last error.
+pub(crate) fn code(body: impl FnOnce() -> Result<()>) -> et_error_t {
     let bug = || Err(Error::new(ET_ERROR_INTERNAL, "the CUDA delegate hit a bug; please report it"));
     match guard(None, || Some(body())).unwrap_or_else(bug) {
         Ok(()) => ET_OK,

@@ -6,9 +6,10 @@
 use crate::shim;
 use executorch_abi::error::*;
 use executorch_abi::{Error, Result};
+use executorch_cuda_driver::{file_of, visible};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{CStr, c_void};
-use std::mem::MaybeUninit;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// A function that compiled models import.
@@ -22,19 +23,19 @@ pub fn shims() -> Result<()> {
         return Ok(());
     }
     let own = shim::address();
-    if visible() != own {
-        let path = file_of(own)?;
+    if visible(PROBE) != own {
+        let path = file(own)?;
         // SAFETY: the library is loaded already: nothing runs, and the flag keeps it so.
         let promoted = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL | libc::RTLD_NOLOAD) };
         // Visible from now on for as long as it is loaded, which the delegate sees to: it is linked to it.
         drop(promoted);
     }
-    let found = visible();
+    let found = visible(PROBE);
     if found != own {
         let what = if found.is_null() {
             "its functions could not be made visible".to_owned()
         } else {
-            format!("{} has functions of the same names, visible to all", file_of(found)?)
+            format!("{} has functions of the same names, visible to all", file(found)?.display())
         };
         return Err(Error::new(
             ET_ERROR_INVALID_STATE,
@@ -48,24 +49,7 @@ pub fn shims() -> Result<()> {
     Ok(())
 }
 
-/// What a library that is loaded now would find. The program's own scope is asked, not this library's (`RTLD_DEFAULT`), which
-/// has what this library is linked to before all others.
-fn visible() -> *const c_void {
-    let program = Library::this();
-    // SAFETY: the address is only compared.
-    unsafe { program.get::<*const c_void>(PROBE.to_bytes_with_nul()) }
-        .map_or(std::ptr::null(), |found| *found)
-}
-
-fn file_of(address: *const c_void) -> Result<String> {
-    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address may be asked for, and there is a place for the answer.
-    let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
-    // SAFETY: zeroed, which is a valid value, or filled.
-    let name = unsafe { info.assume_init() }.dli_fname;
-    if found == 0 || name.is_null() {
-        return Err(Error::new(ET_ERROR_INTERNAL, "the file of libaoti_cuda_shims.so.1 cannot be told"));
-    }
-    // SAFETY: the loader's names are NUL-terminated and live as long as their library.
-    Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+fn file(address: *const c_void) -> Result<PathBuf> {
+    let untold = || Error::new(ET_ERROR_INTERNAL, "the file of libaoti_cuda_shims.so.1 cannot be told");
+    file_of(address).ok_or_else(untold)
 }

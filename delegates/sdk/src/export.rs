@@ -8,6 +8,7 @@ use crate::{
 use executorch_abi::backend::*;
 use executorch_abi::error::*;
 use executorch_abi::loader::et_buffer_t;
+use executorch_abi::panic_text;
 use executorch_abi::registration::*;
 use executorch_abi::value::et_value_t;
 use std::ffi::{CStr, c_void};
@@ -117,8 +118,7 @@ fn guard<D: Delegate>(body: impl FnOnce() -> Result<()>) -> et_error_t {
 
 #[cold]
 fn panicked<D: Delegate>(panic: &(dyn std::any::Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    let text = panic_text(panic).unwrap_or("no message");
     let name = D::NAME.to_string_lossy();
     Error::new(ET_ERROR_INTERNAL, format!("{name} hit a bug: {text}; please report it to its authors"))
 }

@@ -46,6 +46,6 @@ pub mod value;
 pub mod view;
 
 pub use args::{Args, Scalar};
-pub use rust::{Dtype, Error, Result};
+pub use rust::{Dtype, Error, Result, panic_text};
 pub use tasks::parallel_tasks;
 pub use view::{Element, TensorMut, TensorRef};

@@ -3,6 +3,7 @@
 
 use crate::error::*;
 use crate::tensor::*;
+use std::any::Any;
 use std::ffi::{CStr, CString};
 use std::fmt;
 
@@ -52,6 +53,12 @@ impl Error {
         let message = if last == code { message.to_string_lossy().into_owned() } else { String::new() };
         Err(Self { code, message })
     }
+}
+
+/// What a caught panic said, if it was a text.
+pub fn panic_text(panic: &(dyn Any + Send)) -> Option<&str> {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
 }
 
 impl fmt::Display for Error {

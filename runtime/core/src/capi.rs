@@ -16,7 +16,7 @@ mod registration;
 mod tensor;
 
 use executorch_abi::error::*;
-use executorch_abi::{Error, Result};
+use executorch_abi::{Error, Result, panic_text};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Defines functions of the ABI.
@@ -38,8 +38,7 @@ pub(crate) use abi;
 /// Runs the body of an ABI function; a panic is kept as the thread's last error.
 pub(crate) fn guard<T>(body: impl FnOnce() -> T, otherwise: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let text = panic_text(&*panic).unwrap_or_default();
         error::set(&Error::new(
             ET_ERROR_INTERNAL,
             format!("the runtime hit a bug: {text}; please report it"),

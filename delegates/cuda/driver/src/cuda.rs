@@ -1,7 +1,7 @@
 //! The process's CUDA: both libraries, checked against each other.
 
 use crate::error::{Error, Missing, Result};
-use crate::library::{Loaded, Wanted, file_of, find, global_address};
+use crate::library::{Loaded, Wanted, file_of, find, visible};
 use crate::sys::{self, Driver, Runtime, Status};
 use std::ffi::{CStr, c_int};
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ impl Cuda {
     /// Fails if libraries loaded from now on would call another runtime library than this one, such as one of another major
     /// that the program loaded before with its functions visible to all. Two of them would not share streams' state or errors.
     pub fn check_visible(&self) -> Result<()> {
-        let found = global_address(c"cudaMalloc");
+        let found = visible(c"cudaMalloc");
         let file = file_of(found);
         if found.is_null() || file.as_deref() == Some(self.runtime_file()) {
             return Ok(());

@@ -34,6 +34,7 @@ pub use cuda::{BUILT_FOR, Cuda, FOLDERS, Loader, built_for};
 pub use device::{Device, DeviceGuard};
 pub use error::{Error, Result};
 pub use graph::{Capture, CaptureMode, Graph};
+pub use library::{file_of, visible};
 pub use memory::{DeviceBuffer, Kind, PointerInfo};
 pub use module::{Argument, Kernel, Launch, Module};
 pub use stream::{Event, Stream, StreamRef};

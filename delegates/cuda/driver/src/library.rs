@@ -76,6 +76,7 @@ fn origin(library: &Library, probe: &CStr) -> Option<PathBuf> {
 }
 
 /// The file of the library that an address lies in.
+#[expect(clippy::not_unsafe_ptr_arg_deref, reason = "the address is looked up, not followed")]
 pub fn file_of(address: *const libc::c_void) -> Option<PathBuf> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `info` is writable, and dladdr accepts any address.
@@ -92,8 +93,11 @@ pub fn file_of(address: *const libc::c_void) -> Option<PathBuf> {
     Some(PathBuf::from(name.to_string_lossy().into_owned()))
 }
 
-/// The address that libraries loaded from now on find for a name.
-pub fn global_address(symbol: &CStr) -> *const libc::c_void {
-    // SAFETY: a lookup by a NUL-terminated name.
-    unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) }
+/// The address that libraries loaded from now on find for a name, null if they find none. The program's own scope is asked,
+/// not the caller's (`RTLD_DEFAULT`), which has what the caller's library is linked to besides.
+pub fn visible(symbol: &CStr) -> *const libc::c_void {
+    let program = Library::this();
+    // SAFETY: the address is only compared.
+    unsafe { program.get::<*const libc::c_void>(symbol.to_bytes_with_nul()) }
+        .map_or(std::ptr::null(), |found| *found)
 }

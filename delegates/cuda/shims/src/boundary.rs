@@ -2,14 +2,13 @@
 
 use crate::tensor::Tensor;
 use executorch_abi::error::*;
-use executorch_abi::{Error, Result};
+use executorch_abi::{Error, Result, panic_text};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs the body of an exported function: its error, or its panic, becomes the thread's last error and a code.
 pub fn call(function: &'static str, body: impl FnOnce() -> Result<()>) -> et_error_t {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let text = panic_text(&*panic).unwrap_or_default();
         Err(Error::new(ET_ERROR_INTERNAL, format!("the shim library hit a bug: {text}; please report it")))
     });
     match result {
