@@ -9,23 +9,20 @@
 
 extern crate executorch_core as _;
 extern crate executorch_threadpool as _;
+mod support;
 
 use executorch_abi::error::*;
-use executorch_abi::loader::*;
 use executorch_abi::method::*;
 use executorch_abi::program::*;
-use executorch_abi::tensor::*;
 use executorch_abi::threadpool::*;
 use executorch_abi::tracer::*;
-use executorch_abi::value::*;
-use executorch_abi::{Dtype, Error, TensorRef};
-use npyz::npz::NpzArchive;
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::ptr;
 use std::time::Instant;
+use support::{compare, inputs, load, open, run, set, times};
 
 /// One traced call: its name, its place, and when it began and ended.
 struct Event {
@@ -74,30 +71,6 @@ unsafe extern "C" fn end(events: *mut c_void, token: u64, _: *const c_void, _: u
     event.seconds = now - event.start;
 }
 
-/// The raw bytes of an array and its shape and dtype.
-fn array(path: &Path, key: &str) -> Option<(Vec<u64>, Vec<i32>, Dtype)> {
-    let mut archive = NpzArchive::open(path).unwrap();
-    let npy = archive.by_name(key).unwrap()?;
-    let shape: Vec<i32> = npy.shape().iter().map(|&s| s as i32).collect();
-    let text = npy.dtype().descr();
-    let dtype = match text.trim_matches('\'') {
-        "<f4" => Dtype::Float32,
-        "<f8" => Dtype::Float64,
-        "<i8" => Dtype::Int64,
-        "<i4" => Dtype::Int32,
-        "|b1" => Dtype::Bool,
-        other => panic!("dtype {other}"),
-    };
-    drop(npy);
-    let mut file = archive.zip_archive().by_name(&format!("{key}.npy")).unwrap();
-    let mut all = Vec::new();
-    std::io::Read::read_to_end(&mut file, &mut all).unwrap();
-    let data = all.split_off(10 + u16::from_le_bytes([all[8], all[9]]) as usize);
-    let mut words = vec![0_u64; data.len() / 8 + 1];
-    bytemuck::cast_slice_mut(&mut words)[..data.len()].copy_from_slice(&data);
-    Some((words, shape, dtype))
-}
-
 /// The operator of a traced call (of a method of one chain), or what else it is.
 fn operator(method: *mut et_method_t, event: &Event) -> String {
     let mut info = MaybeUninit::uninit();
@@ -113,38 +86,12 @@ fn operator(method: *mut et_method_t, event: &Event) -> String {
     }
 }
 
-fn load(program: *mut et_program_t, tracer: *const et_event_tracer_t) -> *mut et_method_t {
-    let options = et_method_options_t {
-        struct_size: size_of::<et_method_options_t>() as u32,
-        reserved: 0,
-        memory: ptr::null(),
-        data_map: ptr::null(),
-        tracer,
-        backend_options: ptr::null(),
-        backend_options_count: 0,
-        kernels: ptr::null(),
-        kernel_count: 0,
-    };
-    let mut method = ptr::null_mut();
-    // SAFETY: a live program, valid options, a place for the handle.
-    let code = unsafe { et_program_load_method(program, c"forward".as_ptr(), &options, &mut method) };
-    Error::check(code).unwrap_or_else(|e| panic!("{e}"));
-    method
-}
-
 fn main() {
     executorch_kernels::register();
     let args: Vec<String> = std::env::args().collect();
     let (model, arrays) = (&args[1], Path::new(&args[2]));
     let runs: usize = args.get(3).map_or(30, |s| s.parse().unwrap());
-    let path = CString::new(model.as_str()).unwrap();
-    let mut program = ptr::null_mut();
-    let mut loader = MaybeUninit::uninit();
-    // SAFETY: a NUL-terminated path and places for the handles, which are written on success.
-    unsafe {
-        assert_eq!(et_data_loader_open_file(path.as_ptr(), ET_LOAD_MMAP, loader.as_mut_ptr()), ET_OK);
-        Error::check(et_program_load(&loader.assume_init(), &mut program)).unwrap();
-    }
+    let program = open(model);
     let threads: usize = args.get(4).map_or(2, |s| s.parse().unwrap());
     // SAFETY: no precondition.
     unsafe { et_threadpool_set_thread_count(threads) };
@@ -163,70 +110,14 @@ fn main() {
         track_allocation: None,
     };
     let start = Instant::now();
-    let plain = load(program, ptr::null());
+    let plain = load(program, ptr::null(), &[]);
     let load_time = start.elapsed().as_secs_f64();
-    let traced = load(program, &tracer);
-    let mut inputs = Vec::new();
-    while let Some(input) = array(arrays, &format!("input_{}", inputs.len())) {
-        inputs.push(input);
-    }
-    let set = |method: *mut et_method_t, inputs: &mut [(Vec<u64>, Vec<i32>, Dtype)]| {
-        for (i, (words, sizes, dtype)) in inputs.iter_mut().enumerate() {
-            let mut strides = vec![0; sizes.len()];
-            let mut order: Vec<u8> = (0..sizes.len() as u8).collect();
-            let mut tensor = et_tensor_t {
-                data: words.as_mut_ptr().cast::<c_void>(),
-                sizes: sizes.as_mut_ptr(),
-                strides: strides.as_mut_ptr(),
-                dim_order: order.as_mut_ptr(),
-                numel: sizes.iter().map(|&s| s as u64).product(),
-                capacity_bytes: words.len() as u64 * 8,
-                struct_size: size_of::<et_tensor_t>() as u16,
-                rank: sizes.len() as u8,
-                dtype: *dtype as i8,
-                dynamism: 0,
-                device_type: 0,
-                device_index: 0,
-                flags: 0,
-                user_data: ptr::null_mut(),
-            };
-            // SAFETY: as many sizes and strides as are said; a live method and a valid value.
-            unsafe {
-                et_tensor_dense_strides(sizes.as_ptr(), ptr::null(), sizes.len(), strides.as_mut_ptr());
-                Error::check(et_method_set_input(method, i, &et_value_t::tensor(&mut tensor))).unwrap();
-            }
-        }
-    };
-    let run = |method: *mut et_method_t| {
-        let start = Instant::now();
-        // SAFETY: a live method.
-        Error::check(unsafe { et_method_execute(method) }).unwrap_or_else(|e| panic!("{e}"));
-        start.elapsed().as_secs_f64()
-    };
+    let traced = load(program, &tracer, &[]);
+    let mut inputs = inputs(arrays);
     set(plain, &mut inputs);
     run(plain);
-    for i in 0.. {
-        let Some((words, _, dtype)) = array(arrays, &format!("expected_{i}")) else { break };
-        // SAFETY: a live method's output is valid until the next run.
-        let found = unsafe { TensorRef::new(&*(*et_method_output(plain, i)).payload.as_tensor) };
-        if dtype != Dtype::Float32 {
-            println!("output {i} is {dtype}");
-            continue;
-        }
-        let got: &[f32] = bytemuck::cast_slice(found.bytes().unwrap());
-        let want = &bytemuck::cast_slice::<u64, f32>(&words)[..got.len()];
-        let mean = want.iter().sum::<f32>() / want.len() as f32;
-        let spread = (want.iter().map(|w| (w - mean).powi(2)).sum::<f32>() / want.len() as f32).sqrt();
-        let worst = got.iter().zip(want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
-        println!("output {i}: worst difference {:.1e} of the spread", worst / spread.max(1e-30));
-    }
-    let mut times: Vec<f64> = (0..runs)
-        .map(|_| {
-            set(plain, &mut inputs);
-            run(plain)
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
+    compare(plain, arrays);
+    let times = times(plain, &mut inputs, runs);
     println!(
         "load {:.2} ms; run: least {:.3} ms, median {:.3} ms",
         load_time * 1e3,
