@@ -135,14 +135,7 @@ fn run(payload: &[u8], named: &Named, executor: &str, random: &mut Random) -> Op
         key: None,
         destroy: None,
     };
-    let mut option = et_backend_option_t {
-        key: [0; ET_OPTION_KEY_SIZE],
-        kind: ET_OPTION_STRING,
-        number: 0,
-        string: [0; ET_OPTION_STRING_SIZE],
-    };
-    option.key.iter_mut().zip(b"executor").for_each(|(to, from)| *to = *from as c_char);
-    option.string.iter_mut().zip(executor.bytes()).for_each(|(to, from)| *to = from as c_char);
+    let option = et_backend_option_t::new("executor", ET_OPTION_STRING, 0, executor).unwrap();
     let context = et_backend_init_context_t {
         struct_size: size_of::<et_backend_init_context_t>() as u32,
         reserved: 0,
