@@ -6,22 +6,33 @@ use crate::place::Place;
 use crate::{wheel, wheelhouse};
 use ::wheelhouse::component;
 use ::wheelhouse::row::{self, Row};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use executorch_tools::command::{output, run, step};
 use executorch_tools::pip;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs it for a row. `images` are gated instead of the row's, if there are any: the rules of the dry run then ask for no
-/// others.
-pub fn dry_run(place: &Place, name: &str, images: &[String]) -> Result<()> {
-    let train = Train::new(place, name, images)?;
+/// What to take to its users.
+pub struct Request {
+    /// The row.
+    pub row: String,
+    /// Images to gate on instead of the row's, if there are any: the rules of the dry run then ask for no others.
+    pub images: Vec<String>,
+    /// What the flake's gate on the only image has left: its report, and the wheel that passed. None to build a wheel and to
+    /// run the gates.
+    pub gated: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn dry_run(place: &Place, request: &Request) -> Result<()> {
+    let name = request.row.as_str();
+    let train = Train::new(place, request)?;
     step("audit", || run(train.wheelhouse("audit").arg(&train.wheel).args(["--row", name])))?;
     step("sign and verify the statement of provenance", || train.provenance())?;
     step("put the wheel into staging", || train.stage())?;
     for image in &train.row.gate_images {
-        train.gate(image)?;
+        train.gate(image, request.gated.as_deref())?;
     }
     step("a promotion without approvals is refused", || {
         fs::create_dir_all(train.approvals())?;
@@ -83,14 +94,26 @@ struct Train<'a> {
 }
 
 impl<'a> Train<'a> {
-    fn new(place: &'a Place, name: &'a str, images: &[String]) -> Result<Self> {
+    fn new(place: &'a Place, request: &'a Request) -> Result<Self> {
+        let name = request.row.as_str();
         let components = component::load(&place.root.join("wheels/components.toml"))?;
         let mut row =
             row::find(&row::load(&place.root.join("wheels/rows.toml"), &components)?, name)?.clone();
-        if !images.is_empty() {
-            row.gate_images = images.to_vec();
+        if !request.images.is_empty() {
+            row.gate_images = request.images.clone();
         }
-        let built = wheel::build(place, name, &place.root.join("dist"))?;
+        let built = match &request.gated {
+            None => wheel::build(place, name, &place.root.join("dist"))?,
+            Some(folder) => {
+                ensure!(
+                    row.gate_images.len() == 1,
+                    "one gate has left {}, and the row asks for {}: name its image",
+                    folder.display(),
+                    row.gate_images.join(", ")
+                );
+                wheel_in(folder)?
+            }
+        };
         let file =
             built.file_name().and_then(|file| file.to_str()).context("the wheel has no name")?.to_owned();
         let program = wheelhouse::program(place)?;
@@ -101,10 +124,19 @@ impl<'a> Train<'a> {
         let wheel = folder.join("wheel").join(&file);
         fs::create_dir_all(folder.join("wheel"))?;
         fs::copy(&built, &wheel)?;
-        let statement = format!("{file}.provenance.json");
-        fs::copy(built.with_file_name(&statement), wheel.with_file_name(&statement))
-            .with_context(|| statement)?;
         let train = Self { place, name, row, folder, program, wheel, file };
+        match &request.gated {
+            None => {
+                let statement = format!("{}.provenance.json", train.file);
+                fs::copy(built.with_file_name(&statement), train.wheel.with_file_name(&statement))
+                    .with_context(|| statement)?;
+            }
+            Some(folder) => {
+                let mut make = Command::new(&train.program);
+                make.args(["provenance", "make", "--row", name, "--builder", "nix", "--modified", "--libs"]);
+                run(make.arg(folder).arg(&train.wheel))?;
+            }
+        }
         train.declare()?;
         Ok(train)
     }
@@ -231,20 +263,26 @@ impl<'a> Train<'a> {
         run(command.arg("--provenance").arg(statement).arg(&self.wheel))
     }
 
-    /// Tries the wheel on an image, and signs the report.
-    fn gate(&self, image: &str) -> Result<()> {
-        let out = self.folder.join("gate").join(image);
-        let request = gate::Request {
-            row: self.name.to_owned(),
-            image: Some(image.to_owned()),
-            wheel: Some(self.wheel.clone()),
-            out: Some(out.clone()),
-            only: Vec::new(),
+    /// Tries the wheel on an image, unless the gate has left its report in `gated`, and signs the report.
+    fn gate(&self, image: &str, gated: Option<&Path>) -> Result<()> {
+        let written = match gated {
+            Some(folder) => folder.join("report.json"),
+            None => {
+                let out = self.folder.join("gate").join(image);
+                let request = gate::Request {
+                    row: self.name.to_owned(),
+                    image: Some(image.to_owned()),
+                    wheel: Some(self.wheel.clone()),
+                    out: Some(out.clone()),
+                    only: Vec::new(),
+                };
+                gate::gate(self.place, &request)?;
+                out.join("results/report.json")
+            }
         };
-        gate::gate(self.place, &request)?;
         fs::create_dir_all(self.reports())?;
         let report = self.reports().join(format!("{image}.json"));
-        fs::copy(out.join("results/report.json"), &report)?;
+        fs::copy(&written, &report).with_context(|| written.display().to_string())?;
         run(Command::new(&self.program).arg("sign").arg(report).arg("--key").arg(self.key(GATE)))
     }
 
@@ -273,6 +311,17 @@ impl<'a> Train<'a> {
         command.args(["--isolated", "install", "--no-cache-dir", "--index-url", &simple, requirement]);
         command.env_remove("PIP_FIND_LINKS");
         Ok(command)
+    }
+}
+
+/// The only wheel in a folder.
+fn wheel_in(folder: &Path) -> Result<PathBuf> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    let mut wheels = paths.into_iter().filter(|path| path.extension().is_some_and(|e| e == "whl"));
+    match (wheels.next(), wheels.next()) {
+        (Some(wheel), None) => Ok(wheel),
+        _ => bail!("{} should hold the wheel that passed the gate, and no other", folder.display()),
     }
 }
 

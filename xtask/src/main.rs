@@ -162,6 +162,9 @@ enum Task {
         /// Gate on these clean machines instead of all that the row names.
         #[arg(long, value_name = "IMAGE")]
         image: Vec<String>,
+        /// Take wheel and report from what the flake's gate on that image has left, instead of building and gating.
+        #[arg(long, value_name = "FOLDER")]
+        gated: Option<PathBuf>,
     },
 }
 
@@ -239,7 +242,9 @@ fn task(task: Task) -> Result<ExitCode> {
         Task::GateInput { row, image, wheel, wheelhouse, folder } => {
             gate::fill(&place, &row, &image, &wheel, &wheelhouse, &folder)?;
         }
-        Task::ReleaseDryRun { row, image } => dry_run::dry_run(&place, &row, &image)?,
+        Task::ReleaseDryRun { row, image, gated } => {
+            dry_run::dry_run(&place, &dry_run::Request { row, images: image, gated })?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
