@@ -1,8 +1,9 @@
 //! `cargo xtask gate ROW`: hands the wheel, two indexes and the gate to a clean machine, and judges the report.
 
 use crate::place::Place;
-use crate::{wheel, wheelhouse};
+use crate::{fakes, wheel, wheelhouse};
 use ::wheelhouse::component;
+use ::wheelhouse::digest::sha256;
 use ::wheelhouse::row::{self, Row};
 use anyhow::{Context, Result, bail, ensure};
 use executorch_gate_report::{Report, Rules, Verdict};
@@ -19,6 +20,8 @@ const PROGRAM: &str = "executorch-gate";
 /// The index that users name first, and the one with a newer release that must not win.
 const INDEX: &str = "staging";
 const DECOY: &str = "decoy";
+/// Libraries that stand in for NVIDIA's.
+const FAKES: &str = "fakes";
 /// Newer than every release, so that it wins wherever no release is pinned.
 const DECOY_VERSION: &str = "999.0.0";
 
@@ -91,20 +94,32 @@ pub fn input(place: &Place, row: &str, image: Option<&Image>) -> PathBuf {
     folder(place, row, image).join("input")
 }
 
-/// Fills a new folder with what the gate is handed on `image`, but for its program. `wheelhouse` is the command.
+/// Fills a new folder with what the gate is handed on `image`, but for its program. `wheelhouse` is the command; `fakes` holds what
+/// stands in for NVIDIA's libraries, for rows with CUDA.
 pub fn fill(
     place: &Place,
     name: &str,
     image: &str,
     wheel: &Path,
     wheelhouse: &Path,
+    fakes: Option<&Path>,
     folder: &Path,
 ) -> Result<()> {
     let components = component::load(&place.root.join("wheels/components.toml"))?;
     let rows = row::load(&place.root.join("wheels/rows.toml"), &components)?;
     let row = row::find(&rows, name)?;
     let rules = Rules::of(&row.components, skips(row, image));
-    Input { place, row, name, image, wheel, rules: &rules, patience: EMULATED, wheelhouse }.write(folder)
+    Input { place, row, name, image, wheel, rules: &rules, patience: EMULATED, wheelhouse }.write(folder)?;
+    match fakes {
+        Some(fakes) => copy_tree(fakes, &folder.join(FAKES)),
+        None => {
+            ensure!(
+                row.cuda.is_none(),
+                "row `{name}` has CUDA: give --fakes, a folder that `xtask fakes` has filled"
+            );
+            Ok(())
+        }
+    }
 }
 
 /// How much longer than here things may take in an emulated machine.
@@ -146,6 +161,9 @@ pub fn gate(place: &Place, request: &Request) -> Result<()> {
         wheelhouse: &wheelhouse,
     };
     filled.write(&input)?;
+    if row.cuda.is_some() {
+        step("build the stand-ins for CUDA", || fakes::build(place, row, &input.join(FAKES)))?;
+    }
     step("build the gate", || program(place, row.system.arch(), &input.join(PROGRAM)))?;
 
     let settings = Settings::from_environment(place.target.join("vm"));
@@ -243,10 +261,19 @@ impl Input<'_> {
         copy_tree(&root.join("checks/gate/projects"), &folder.join("projects"))?;
         copy_tree(&root.join("delegates/sdk/examples/c"), &folder.join("projects/delegate"))?;
         copy_tree(&root.join("checks/conformance/delegates"), &folder.join("projects/delegate"))?;
-        // Loaded without a GPU, to be refused.
-        for name in ["cuda_rows.pte", "cuda_rows.ptd"] {
-            copy(&root.join("checks/conformance/cuda").join(name), &folder.join("projects/cuda").join(name))?;
+        let cuda = folder.join("projects/cuda");
+        // One that is loaded without a GPU, to be refused, and one whose compiled model the gate makes, which finds all these functions.
+        for name in [
+            "cuda_rows.pte",
+            "cuda_rows.ptd",
+            "cuda_gate.pte",
+            "cuda_gate.ptd",
+            "cuda_gate.json",
+            "cuda_gate.npz",
+        ] {
+            copy(&root.join("checks/conformance/cuda").join(name), &cuda.join(name))?;
         }
+        copy(&root.join("delegates/cuda/shims/functions.h"), &cuda.join("functions.h"))?;
         for (from, programs) in MODELS {
             for program in programs {
                 for extension in ["pte", "json", "npz", "ptd"] {
@@ -290,7 +317,10 @@ fn dependencies(place: &Place, row: &Row) -> Result<Vec<PathBuf>> {
     for dependency in row.dependencies.iter().filter(|dependency| dependency.starts_with("nvidia-")) {
         let wanted = dependency.split(';').next().unwrap_or_default().trim();
         let name = wanted.split(['=', '<', '>']).next().unwrap_or_default();
-        let folder = place.target.join("gate/dependencies").join(format!("{name}-{}", row.system.arch()));
+        // What was downloaded for other versions of the requirement does not count.
+        let asked = sha256(format!("{wanted} {}", row.platform)).chars().take(12).collect::<String>();
+        let folder =
+            place.target.join("gate/dependencies").join(format!("{name}-{}-{asked}", row.system.arch()));
         let wheels = || -> Result<Vec<PathBuf>> {
             let entries = fs::read_dir(&folder).into_iter().flatten().collect::<std::io::Result<Vec<_>>>()?;
             Ok(entries

@@ -4,6 +4,7 @@ mod bindings;
 mod checks;
 mod demo;
 mod dry_run;
+mod fakes;
 mod gate;
 mod headers;
 mod installed;
@@ -151,7 +152,17 @@ enum Task {
         /// The `wheelhouse` command.
         #[arg(long)]
         wheelhouse: PathBuf,
+        /// For rows with CUDA, the folder that `fakes` has filled.
+        #[arg(long)]
+        fakes: Option<PathBuf>,
         /// The new folder.
+        folder: PathBuf,
+    },
+    /// One step of `gate`, for builders with steps of their own: build the libraries that stand in for NVIDIA's without a GPU.
+    Fakes {
+        /// The row.
+        row: String,
+        /// The folder.
         folder: PathBuf,
     },
     /// Take the wheel of a row the whole way to its users and back, all local: audit, gate, approvals, promotion,
@@ -239,9 +250,10 @@ fn task(task: Task) -> Result<ExitCode> {
         Task::Gate { row, vm, here: _, wheel, out, only } => {
             gate::gate(&place, &gate::Request { row, image: vm, wheel, out, only })?;
         }
-        Task::GateInput { row, image, wheel, wheelhouse, folder } => {
-            gate::fill(&place, &row, &image, &wheel, &wheelhouse, &folder)?;
+        Task::GateInput { row, image, wheel, wheelhouse, fakes, folder } => {
+            gate::fill(&place, &row, &image, &wheel, &wheelhouse, fakes.as_deref(), &folder)?;
         }
+        Task::Fakes { row, folder } => fakes::build_named(&place, &row, &std::path::absolute(folder)?)?,
         Task::ReleaseDryRun { row, image, gated } => {
             dry_run::dry_run(&place, &dry_run::Request { row, images: image, gated })?;
         }

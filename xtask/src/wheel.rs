@@ -173,6 +173,19 @@ fn link(
 
 /// The command that compiles and links a component; arguments for rustc may follow.
 fn cargo(place: &Place, zig: &Path, stage: &Path, row: &Row, component: &Component) -> Result<Command> {
+    let mut command = cargo_for(place, zig, stage, row)?;
+    command.args(["rustc", "--quiet", "--locked", "--release", "--lib", "--crate-type", "cdylib"]).args([
+        "--package",
+        &component.package,
+        "--target",
+        &row.system.triple(),
+        "--",
+    ]);
+    Ok(command)
+}
+
+/// Cargo with what compiles and links for a row; arguments are to follow.
+pub fn cargo_for(place: &Place, zig: &Path, stage: &Path, row: &Row) -> Result<Command> {
     let arch = row.system.arch();
     let triple = row.system.triple();
     let wrapper = place.tools.dir().join(linker::NAME);
@@ -196,9 +209,7 @@ fn cargo(place: &Place, zig: &Path, stage: &Path, row: &Row, component: &Compone
         .env("ZIG_LOCAL_CACHE_DIR", place.tools.zig_cache())
         .env(linker::ZIG, zig)
         .env(linker::TARGET, format!("{arch}-linux-gnu.{}", row.glibc))
-        .env(linker::STAGE, stage)
-        .args(["rustc", "--quiet", "--locked", "--release", "--lib", "--crate-type", "cdylib"])
-        .args(["--package", &component.package, "--target", &triple, "--"]);
+        .env(linker::STAGE, stage);
     if let Some(cuda) = row.cuda.as_ref().filter(|cuda| !cuda.architectures.is_empty()) {
         let architectures = cuda.architectures.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
         // What the CUDA crates' build scripts read.

@@ -36,7 +36,7 @@ struct Value {
 pub struct Call {
     pub program: PathBuf,
     pub method: String,
-    /// The inputs as `consumer.cpp` reads them.
+    /// The inputs as `projects/cpp/inputs.h` reads them.
     pub inputs: String,
     expected: Vec<f32>,
     rtol: f64,
@@ -46,10 +46,19 @@ pub struct Call {
 impl Call {
     /// The first case of `NAME.json` in `folder`.
     pub fn read(folder: &Path, name: &str) -> Result<Self> {
+        Self::find(folder, name, |_| true)
+    }
+
+    /// The first case of a method.
+    pub fn of_method(folder: &Path, name: &str, method: &str) -> Result<Self> {
+        Self::find(folder, name, |case| case.method == method)
+    }
+
+    fn find(folder: &Path, name: &str, is_wanted: impl Fn(&Case) -> bool) -> Result<Self> {
         let path = folder.join(format!("{name}.json"));
         let suite: Suite =
             serde_json::from_slice(&fs::read(&path).with_context(|| path.display().to_string())?)?;
-        let case = suite.cases.into_iter().next().context("no cases")?;
+        let case = suite.cases.into_iter().find(is_wanted).context("no such case")?;
         let npz = path.with_extension("npz");
         let mut inputs = String::new();
         for value in &case.inputs {

@@ -1,7 +1,8 @@
 //! The input folder: what `cargo xtask gate` hands to the machine.
 //!
 //! `gate.toml`, `rows.toml` and `components.toml` (as in `wheels/`), `index/` (the staging index and the decoy, each with
-//! `simple/`), `models/` (programs with cases), `projects/` (sources of consumers), `README.md`.
+//! `simple/`), `models/` (programs with cases), `projects/` (sources of consumers), `README.md`; for rows with CUDA `fakes/`
+//! (libraries that stand in for the driver and the runtime).
 
 use anyhow::{Context, Result, ensure};
 use executorch_gate_report::Rules;

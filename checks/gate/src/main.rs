@@ -10,6 +10,7 @@ mod context;
 mod input;
 mod machine;
 mod outcome;
+mod ptd;
 mod runner;
 mod server;
 mod table;

@@ -1,7 +1,7 @@
 //! The gate against wheels with a planted fault: the check that is there for it must fail.
 //!
 //! It needs an input folder as `cargo xtask gate` writes it, whose path is in `EXECUTORCH_GATE_INPUT`: `cargo xtask test` runs it
-//! after the gate.
+//! after the gate. With that of a row with CUDA the shims get a fault too.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not as expected")]
 
@@ -62,6 +62,17 @@ fn outcome(input: &Path, id: &str, change: impl FnOnce(&Path)) -> (Outcome, Stri
     (check.outcome, check.reason.clone())
 }
 
+/// Gives a function that compiled models call another name, as if it were hidden.
+fn without_a_shim(entries: &mut Vec<Entry>) {
+    let (from, to) = (b"\0aoti_torch_get_data_ptr\0", b"\0aoti_torch_got_data_ptr\0");
+    let library = &mut entry(entries, "lib/libaoti_cuda_shims.so.1").data;
+    let places: Vec<usize> = (0..library.len()).filter(|&place| library[place..].starts_with(from)).collect();
+    assert!(!places.is_empty());
+    for place in places {
+        library[place..place + to.len()].copy_from_slice(to);
+    }
+}
+
 fn wheel_in(folder: &Path) -> PathBuf {
     let mut names = fs::read_dir(folder.join("index/staging")).unwrap().map(|entry| entry.unwrap().path());
     names.find(|path| path.extension().is_some_and(|extension| extension == "whl")).unwrap()
@@ -72,7 +83,7 @@ fn wheel_in(folder: &Path) -> PathBuf {
 fn each_fault_fails_its_check() {
     let input = std::env::var_os("EXECUTORCH_GATE_INPUT").map(PathBuf::from).expect("EXECUTORCH_GATE_INPUT");
     let without_the_pool: Fault = |entries| entries.retain(|entry| !entry.path.ends_with(POOL));
-    let faults: [(&str, Fault, &str); 4] = [
+    let mut faults: Vec<(&str, Fault, &str)> = vec![
         ("elf.closure", without_the_pool, "not in the installed wheel"),
         ("elf.load", without_the_pool, "not in the installed wheel"),
         (
@@ -89,6 +100,9 @@ fn each_fault_fails_its_check() {
             "RECORD gives",
         ),
     ];
+    if input.join("fakes").is_dir() {
+        faults.push(("cuda.container", without_a_shim, "aoti_torch_get_data_ptr"));
+    }
     for (id, fault, told) in faults {
         // The page's digest would stop pip before the check is reached.
         let (found, reason) = outcome(&input, id, |folder| {

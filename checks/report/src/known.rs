@@ -73,6 +73,7 @@ pub const CHECKS: &[Known] = &[
     about("cuda.architectures", &["backend_cuda"]),
     about("cuda.registers", &["backend_cuda"]),
     about("cuda.consumer", &["backend_cuda", "extension_cuda"]),
+    about("cuda.container", &["backend_cuda"]),
     about("cuda.python", &["backend_cuda"]),
     about("cuda.cpp", &["backend_cuda", "extension_cuda"]),
     about("cuda.external_weights", &["backend_cuda"]),

@@ -1,4 +1,4 @@
-//! Compiles the fake libraries, with the compiler that cargo uses and nothing else.
+//! Compiles the fake libraries, with the compiler and the linker that cargo uses and nothing else.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,6 +42,11 @@ fn library(out: &Path, name: &str, source: &Path, arguments: &[String]) {
     ]);
     rustc.args(["--target", &variable("TARGET"), "-C", "opt-level=2", "-C", "panic=abort", "-A", "warnings"]);
     rustc.arg("-C").arg(format!("link-arg=-Wl,-soname,{name}")).args(["-C", "link-arg=-Wl,-rpath,$ORIGIN"]);
+    // For another machine than this one, cargo knows the linker.
+    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
+    if let Ok(linker) = std::env::var("RUSTC_LINKER") {
+        rustc.arg("-C").arg(format!("linker={linker}"));
+    }
     for argument in arguments {
         rustc.arg("-C").arg(format!("link-arg={argument}"));
     }

@@ -3,18 +3,16 @@
 //     consumer run PROGRAM METHOD INPUTS    runs a method and prints its outputs
 //     consumer registry                     prints how many backends and operators there are
 //     consumer maps                         prints the runtime's libraries in this process
-//
-// INPUTS is text: for each float32 tensor its rank, its sizes and its values.
+
+#include "inputs.h"
 
 #include <executorch/extension/module/module.h>
-#include <executorch/extension/tensor/tensor.h>
 #include <executorch/runtime/backend/interface.h>
 #include <executorch/runtime/kernel/operator_registry.h>
 
 #include <cstdio>
 #include <fstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 using executorch::extension::Module;
@@ -28,21 +26,7 @@ int failed(const char* what) {
 }
 
 int run(const char* program, const char* method, const char* inputs) {
-  std::ifstream file(inputs);
-  std::vector<executorch::extension::TensorPtr> tensors;
-  for (size_t rank = 0; file >> rank;) {
-    std::vector<executorch::aten::SizesType> sizes(rank);
-    size_t count = 1;
-    for (auto& size : sizes) {
-      file >> size;
-      count *= static_cast<size_t>(size);
-    }
-    std::vector<float> values(count);
-    for (float& value : values) {
-      file >> value;
-    }
-    tensors.push_back(executorch::extension::make_tensor_ptr(std::move(sizes), std::move(values)));
-  }
+  const auto tensors = read_inputs(inputs);
   Module module(program);
   if (module.load_method(method) != executorch::runtime::Error::Ok) {
     return failed("load");
@@ -53,10 +37,7 @@ int run(const char* program, const char* method, const char* inputs) {
     return failed("execute");
   }
   for (const EValue& output : *outputs) {
-    const auto tensor = output.toTensor();
-    for (ssize_t i = 0; i < tensor.numel(); ++i) {
-      std::printf("%.9g\n", static_cast<double>(tensor.const_data_ptr<float>()[i]));
-    }
+    print_values(output.toTensor());
   }
   return 0;
 }

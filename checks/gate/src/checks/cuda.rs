@@ -1,7 +1,8 @@
-//! The CUDA components: what can be known without a GPU, and whether there is one.
+//! The CUDA components: what can be known without a GPU, and a program for any GPU, which runs without one too.
 
 use crate::check::Check;
 use crate::checks::cmake;
+use crate::checks::cuda_program::{Driver, Program};
 use crate::clean;
 use crate::context::Context;
 use crate::outcome::{Found, Stop, expect, judge};
@@ -39,25 +40,32 @@ pub const CHECKS: &[Check] = &[
         run: consumer,
     },
     Check {
+        id: "cuda.container",
+        title: "On a stand-in for a driver a compiled model finds every shim, runs from Python and C++, gives its reference, and leaves nothing",
+        needs: &["cuda.consumer", "cuda.registers"],
+        limit: 120,
+        run: container,
+    },
+    Check {
         id: "cuda.python",
         title: "A CUDA program runs from Python and matches its reference",
-        needs: &["cuda.registers"],
+        needs: &["cuda.container"],
         limit: 60,
-        run: on_a_gpu,
+        run: |context| on_a_gpu(context, Program::python),
     },
     Check {
         id: "cuda.cpp",
         title: "A C++ consumer of executorch::backend_cuda and ::extension_cuda runs a CUDA program",
-        needs: &["cuda.consumer"],
+        needs: &["cuda.container"],
         limit: 60,
-        run: on_a_gpu,
+        run: |context| on_a_gpu(context, Program::cpp),
     },
     Check {
         id: "cuda.external_weights",
         title: "A program with CUDA and CPU parts takes its weights from a .ptd",
-        needs: &["cuda.registers"],
+        needs: &["cuda.container"],
         limit: 60,
-        run: on_a_gpu,
+        run: |context| on_a_gpu(context, Program::external_weights),
     },
 ];
 
@@ -165,12 +173,19 @@ fn has_gpu() -> bool {
     ["/dev/nvidia0", "/dev/nvhost-gpu"].iter().any(|path| Path::new(path).exists())
 }
 
-fn on_a_gpu(context: &Context) -> Found {
+fn container(context: &Context) -> Found {
+    shipped(context)?;
+    let program = Program::make(context)?;
+    let mut evidence = program.python(Driver::StandIn)?;
+    evidence.extend(program.cpp(Driver::StandIn)?);
+    evidence.extend(program.external_weights(Driver::StandIn)?);
+    Ok(evidence)
+}
+
+fn on_a_gpu<'a>(context: &'a Context, run: impl Fn(&Program<'a>, Driver) -> Found) -> Found {
     shipped(context)?;
     if !has_gpu() {
         return Err(Stop::skip("the machine has no NVIDIA GPU"));
     }
-    // Programs hold code for the GPU that they were exported on, which upstream's exporter needs.
-    let reason = "the gate has no programs for this GPU: checks/gpu/run.sh exports and runs them";
-    Err(anyhow::anyhow!(reason).into())
+    run(&Program::made(context), Driver::Machine)
 }

@@ -4,6 +4,7 @@ mod absent;
 mod cmake;
 mod cpp;
 mod cuda;
+mod cuda_program;
 mod custom;
 mod elf;
 mod install;
