@@ -18,33 +18,32 @@ mkdir -p "$out"
 out=$(realpath "$out")
 python=${PYTHON:-python3}
 
-# The exporter, and upstream's runtime: PyTorch and executorch of the tested release.
-[ -x "$out/upstream/bin/python" ] || "$python" -m venv "$out/upstream"
-"$out/upstream/bin/python" -m pip install -q ${PIP_ARGS:-} -r "$here/requirements.txt"
-# Ours, with PyTorch for tensors on the device; no package of upstream's.
-[ -x "$out/ours/bin/python" ] || "$python" -m venv "$out/ours"
-"$out/ours/bin/python" -m pip install -q ${PIP_ARGS:-} "$wheel" numpy
+# The exporter and upstream's runtime, PyTorch and executorch of the tested release; ours beside it, which needs nothing of theirs.
+[ -x "$out/venv/bin/python" ] || "$python" -m venv "$out/venv"
+# shellcheck disable=SC2086 # several arguments
+"$out/venv/bin/python" -m pip install -q ${PIP_ARGS:-} -r "$here/requirements.txt" "$wheel"
+python=$out/venv/bin/python
 
 echo "machine: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)"
 echo "wheel: $(basename "$wheel")"
 
 # Programs, inputs and eager results, for this GPU.
-"$out/upstream/bin/python" "$here/export.py" "$out/programs"
+"$python" "$here/export.py" "$out/programs"
 
 # Python: results at both boundaries, streams, graphs, and times.
-"$out/ours/bin/python" "$here/run.py" ours "$out/programs" > "$out/ours.json"
+"$python" "$here/run.py" ours "$out/programs" > "$out/ours.json"
 # Upstream's own CUDA runtime is not on PyPI: its wheel is given in UPSTREAM_WHEEL, if there is one.
 if [ -n "${UPSTREAM_WHEEL:-}" ]; then
-  "$out/upstream/bin/python" -m pip install -q --no-deps --force-reinstall "$UPSTREAM_WHEEL"
-  "$out/upstream/bin/python" "$here/run.py" upstream "$out/programs" > "$out/upstream.json"
+  "$python" -m pip install -q --no-deps --force-reinstall "$UPSTREAM_WHEEL"
+  "$python" "$here/run.py" upstream "$out/programs" > "$out/upstream.json"
 fi
 
-# C++: device-resident, on a stream of its own.
-package=$("$out/ours/bin/python" -c 'import executorch_runtime, os; print(os.path.dirname(executorch_runtime.__file__))')
+# C++: with the host's memory at the boundary, and with the device's.
+package=$("$python" -c 'import executorch_runtime, os; print(os.path.dirname(executorch_runtime.__file__))')
 cmake -S "$here/cpp" -B "$out/cpp" -DCMAKE_BUILD_TYPE=Release -Dexecutorch_DIR="$package/lib/cmake/executorch" > "$out/cmake.log"
 cmake --build "$out/cpp" > "$out/build.log"
 for program in "$out"/programs/*.pte; do
   "$out/cpp/gpu_consumer" "$program" "${program%.pte}.ptd"
 done | tee "$out/cpp.txt"
 
-"$out/ours/bin/python" "$here/report.py" "$out"
+"$python" "$here/report.py" "$out"

@@ -49,6 +49,23 @@ impl Input {
     fn is_shared(&self) -> bool {
         self.tensor.as_ref().is_some_and(|info| !info.is_memory_planned)
     }
+
+    /// Fails for a tensor of the host that the program would use where it lies, on a device. The C interface takes such for
+    /// an address on the device whose maker left the device out; here it is known where a tensor lies.
+    fn reachable(&self, given: &TensorView<'_>) -> Result<()> {
+        let wanted = self.tensor.as_ref().filter(|info| !info.is_memory_planned && !info.device.is_host());
+        match wanted {
+            Some(info) if given.device().is_host() && given.layout().nbytes() > 0 => Err(Error::new(
+                ET_ERROR_INVALID_ARGUMENT,
+                format!(
+                    "the program takes it on {0}, and the tensor lies in memory of the host; copy it there first, for example with \
+                     .to(\"{0}\"), or export without PropagateDeviceConfig(skip_h2d_for_method_inputs=True)",
+                    info.device
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Memory for an output that has none planned.
@@ -205,6 +222,9 @@ impl Method {
 
     /// Sets an input; returns memory that the runtime now uses and that the caller has to hold.
     fn set(&mut self, index: usize, value: &Value<TensorView<'_>>) -> Result<Option<Arc<Storage>>> {
+        if let (Value::Tensor(view), Some(input)) = (value, self.inputs.get(index)) {
+            input.reachable(view).map_err(|e| e.within(format!("input {index}")))?;
+        }
         if let (Value::Tensor(view), Some(input)) = (value, self.inputs.get(index))
             && input.is_written
             && !view.is_writable()

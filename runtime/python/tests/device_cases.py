@@ -170,7 +170,8 @@ def arrays_of_other_libraries(device: Device) -> None:
     advice = "skip_h2d_for_method_inputs=True"
     refuses(lambda: load("device_copies").execute([Producer(A), B]), "input 0", "cuda:0", advice)
     refuses(lambda: load("device_given").execute([Producer(A), B]), "aten::mul.out", "argument 0", "cuda:0")
-    refuses(lambda: method.execute([A, B]), "DeviceDemoBackend", "argument 0")
+    refuses(lambda: method.execute([A, B]), "input 0", "memory of the host", '.to("cuda:0")')
+    refuses(lambda: method.execute([Producer(A), B]), "input 1", "memory of the host")
     refuses(lambda: method.execute([Producer(A), Producer(B, "cuda:1")]), "one device")
     assert method.execute([Producer(A), Producer(B)])[0].cpu().tolist() == SUMS
 
