@@ -7,7 +7,7 @@
   image,
 }:
 let
-  inherit (built) wheel workspace;
+  inherit (built) wheel workspace fakes;
 
   # nixpkgs' names of the images, which have dots in no name.
   images = {
@@ -34,10 +34,13 @@ let
     "python3-venv"
   ];
 
+  # A row with CUDA is tried on these where there is no GPU.
+  standIns = if row ? cuda then "--fakes ${fakes}" else "";
+
   input = pkgs.runCommand "gate-input" { nativeBuildInputs = [ workspace.xtask ]; } ''
     export CARGO_MANIFEST_DIR=${workspace.sources.all}/xtask
     xtask gate-input ${row.name} --image ${image} --wheel ${wheel}/*.whl \
-      --wheelhouse ${workspace.wheelhouse}/bin/wheelhouse $out
+      --wheelhouse ${workspace.wheelhouse}/bin/wheelhouse ${standIns} $out
     cp ${workspace.gate}/bin/executorch-gate $out/
   '';
 in

@@ -86,10 +86,27 @@ let
     in
     builtins.foldl' add { } row.components;
 
+  # What stands in for NVIDIA's libraries in the gate.
+  fakes = crane.mkCargoDerivation (
+    arguments
+    // {
+      pname = "executorch-cuda-fakes-${row.name}";
+      cargoArtifacts = dependencies;
+      doInstallCargoArtifacts = false;
+      buildPhaseCargoCommand = "xtask fakes ${row.name} stage/fakes";
+      installPhaseCommand = "cp -r stage/fakes $out";
+    }
+  );
+
   # Neither device code, nor libraries that others bring.
   isPlain = name: !device name && components.${name}.external or [ ] == [ ];
 in
 {
-  inherit arguments dependencies link;
+  inherit
+    arguments
+    dependencies
+    link
+    fakes
+    ;
   libraries = link { };
 }

@@ -37,6 +37,7 @@ let
     dependencies
     libraries
     link
+    fakes
     ;
   unbuilt = matrix.unbuilt row;
 
@@ -56,6 +57,7 @@ in
     dependencies
     libraries
     link
+    fakes
     ;
   wheel =
     if unbuilt != [ ] then

@@ -63,7 +63,7 @@ fn outcome(input: &Path, id: &str, change: impl FnOnce(&Path)) -> (Outcome, Stri
 }
 
 /// Gives a function that compiled models call another name, as if it were hidden.
-fn without_a_shim(entries: &mut Vec<Entry>) {
+fn hide_a_shim(entries: &mut [Entry]) {
     let (from, to) = (b"\0aoti_torch_get_data_ptr\0", b"\0aoti_torch_got_data_ptr\0");
     let library = &mut entry(entries, "lib/libaoti_cuda_shims.so.1").data;
     let places: Vec<usize> = (0..library.len()).filter(|&place| library[place..].starts_with(from)).collect();
@@ -101,7 +101,7 @@ fn each_fault_fails_its_check() {
         ),
     ];
     if input.join("fakes").is_dir() {
-        faults.push(("cuda.container", without_a_shim, "aoti_torch_get_data_ptr"));
+        faults.push(("cuda.container", |entries| hide_a_shim(entries), "aoti_torch_get_data_ptr"));
     }
     for (id, fault, told) in faults {
         // The page's digest would stop pip before the check is reached.
