@@ -8,6 +8,7 @@ use crate::library::{self, Workspace};
 use crate::options::Settings;
 use crate::plan::Plan;
 use crate::plan::choice::Choice;
+use crate::tables::tabulate;
 use crate::widen::widen;
 use crate::{payload, threads};
 use executorch_delegate::*;
@@ -116,7 +117,7 @@ fn read<'m>(context: &InitContext<'m>, payload: Payload<'m>) -> Result<Graph> {
         let size = bytes.len();
         Ok(Constant::whole(extend(bytes), size))
     };
-    payload::read(extend(payload), &constant).map(widen)
+    payload::read(extend(payload), &constant).map(widen).map(tabulate)
 }
 
 /// Bytes of a method's data, without its lifetime.

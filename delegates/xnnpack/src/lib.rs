@@ -24,5 +24,6 @@ mod prepare;
 mod profile;
 mod readable;
 pub mod shape;
+mod tables;
 mod threads;
 mod widen;

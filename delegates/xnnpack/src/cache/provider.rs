@@ -161,18 +161,20 @@ impl State {
             return NOWHERE;
         };
         let packed = self.rooms.swap_remove(index).into_packed();
-        let packed = match (self.claim.take(), self.shared(asked)) {
-            (Some((claimed, names, claim)), Some((session, _))) if claimed == asked => {
+        let packed = match (self.claim.take(), self.session.clone()) {
+            (Some((claimed, names, claim)), Some(session)) if claimed == asked => {
                 let packed = Arc::new(packed);
                 session.made(names, claim, &packed);
                 packed
             }
-            // What the library packs without having looked for it.
-            (claim, Some((session, names))) => {
+            // What the library packs without having looked for it. Others may wait for what was claimed.
+            (claim, _) => {
                 drop(claim);
-                session.add(names, packed)
+                match self.shared(asked) {
+                    Some((session, names)) => session.add(names, packed),
+                    None => Arc::new(packed),
+                }
             }
-            (_, None) => Arc::new(packed),
         };
         self.keep(asked, packed)
     }

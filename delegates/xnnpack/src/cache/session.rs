@@ -9,7 +9,7 @@ use super::recipe::{Key, write_graph};
 use super::saving::{Kept, Unsaved};
 use super::settings::Settings;
 use super::table::{Claim, Found, Table};
-use crate::graph::Graph;
+use crate::graph::{Constant, Graph};
 use executorch_abi::error::ET_ERROR_MEMORY_ALLOCATION_FAILED;
 use executorch_abi::{Error, Result};
 use std::collections::HashMap;
@@ -47,11 +47,11 @@ struct OnDisk {
     source: Option<Digest>,
 }
 
-/// What weights are called, in the process and in their graph's file.
+/// What weights are called, in the process and, if there is a folder, in their graph's file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Names {
     process: Digest,
-    file: Digest,
+    file: Option<Digest>,
 }
 
 /// What [`Session::find`] found.
@@ -150,12 +150,13 @@ impl Session {
     }
 
     pub(super) fn names(&self, key: &Key) -> Names {
-        let (mut process, mut file) = (key.recipe.clone(), key.recipe.clone());
-        for constant in &key.constants {
-            self.constants.write_identity(&mut process, constant);
-            self.constants.write_number(&mut file, constant);
-        }
-        Names { process: process.finish(), file: file.finish() }
+        let name = |write: fn(&Constants, &mut Fields, &Constant)| {
+            let mut fields = key.recipe.clone();
+            key.constants.iter().for_each(|constant| write(&self.constants, &mut fields, constant));
+            fields.finish()
+        };
+        let file = self.disk.is_some().then(|| name(Constants::write_number));
+        Names { process: name(Constants::write_identity), file }
     }
 
     /// Looks for weights. The calling thread must have no claim.
@@ -168,7 +169,7 @@ impl Session {
             }
             Found::Nothing(claim) => claim,
         };
-        match self.on_disk().and_then(|found| found.pack.as_ref()?.get(&names.file)) {
+        match self.on_disk().and_then(|found| found.pack.as_ref()?.get(names.file.as_ref()?)) {
             Some(packed) => {
                 let packed = Arc::new(packed);
                 self.made(names, claim, &packed);
@@ -204,8 +205,8 @@ impl Session {
     }
 
     fn note(&self, names: Names, packed: &Arc<Packed>) {
-        if let Some(disk) = &self.disk {
-            disk.used().insert(names.file, Arc::clone(packed));
+        if let (Some(disk), Some(file)) = (&self.disk, names.file) {
+            disk.used().insert(file, Arc::clone(packed));
         }
     }
 }

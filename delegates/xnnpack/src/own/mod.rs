@@ -8,6 +8,7 @@ mod batch;
 mod convolution;
 mod narrow;
 mod product;
+mod quantized;
 mod slices;
 
 use crate::arena::Arena;
@@ -24,6 +25,7 @@ use executorch_gemm::{Isa, PACKING_VERSION, PackedBytes};
 use narrow::Narrow;
 pub use product::makes_one_row;
 use product::{FullyConnected, HalfFullyConnected};
+use quantized::QuantizedRow;
 
 /// Memory for intermediate results, used by one operation after the other.
 #[derive(Debug)]
@@ -51,11 +53,21 @@ pub fn can_run(graph: &Graph, node: &Node) -> bool {
     match node.op {
         Op::Convolution(_) | Op::Depthwise(_) => convolution::can_run(graph, node),
         Op::Transposed { .. } => convolution::can_run_transposed(graph, node),
-        Op::FullyConnected => product::can_run(graph, node) || product::can_run_half(graph, node),
+        Op::FullyConnected => {
+            product::can_run(graph, node)
+                || product::can_run_half(graph, node)
+                || quantized::can_run(graph, node)
+        }
         Op::BatchMatrixMultiply => batch::can_run(graph, node),
         Op::Convert => narrow::can_run(graph, node),
         _ => false,
     }
+}
+
+/// Whether the weights of a node that [`can_run`] stay where the program has them.
+pub fn reads_in_place(graph: &Graph, node: &Node) -> bool {
+    let is_float = || product::can_run(graph, node) && makes_one_row(graph, node);
+    is_float() || quantized::can_run(graph, node)
 }
 
 /// Whether a node that [`can_run`] can do the work of the only reader of its result as well.
@@ -95,6 +107,7 @@ enum Kind {
     Transposed(Transposed),
     FullyConnected(FullyConnected),
     HalfFullyConnected(HalfFullyConnected),
+    QuantizedRow(QuantizedRow),
     BatchProduct(BatchProduct),
     Narrow(Narrow),
 }
@@ -119,6 +132,9 @@ impl Operation {
             Op::FullyConnected if product::can_run_half(graph, node) => {
                 Kind::HalfFullyConnected(HalfFullyConnected::new(graph, node, session)?)
             }
+            Op::FullyConnected if quantized::can_run(graph, node) => {
+                Kind::QuantizedRow(QuantizedRow::new(graph, node)?)
+            }
             Op::FullyConnected => Kind::FullyConnected(FullyConnected::new(graph, node, last, session)?),
             Op::BatchMatrixMultiply => Kind::BatchProduct(BatchProduct::new(graph, node)?),
             Op::Convert => Kind::Narrow(Narrow::new(graph, node)?),
@@ -141,6 +157,7 @@ impl Operation {
             Kind::Transposed(op) => op.reshape(shapes, pool),
             Kind::FullyConnected(op) => op.reshape(shapes, pool),
             Kind::HalfFullyConnected(op) => op.reshape(shapes, pool),
+            Kind::QuantizedRow(op) => op.reshape(shapes),
             Kind::BatchProduct(op) => op.reshape(shapes, pool),
             Kind::Narrow(op) => op.reshape(shapes),
         };
@@ -161,6 +178,7 @@ impl Operation {
                 Kind::Transposed(op) => op.run(addresses, pool, scratch),
                 Kind::FullyConnected(op) => op.run(addresses, pool, scratch),
                 Kind::HalfFullyConnected(op) => op.run(addresses, pool, scratch),
+                Kind::QuantizedRow(op) => op.run(addresses, pool, scratch),
                 Kind::BatchProduct(op) => op.run(addresses, pool, scratch),
                 Kind::Narrow(op) => op.run(addresses),
             }

@@ -81,7 +81,8 @@ fn library_can_run(graph: &Graph, node: &Node) -> bool {
 /// | mlp (one row) | 0.075 | 0.086 | 0.023 | 0.026 |
 ///
 /// A product of one row reads its weights once, whoever does it. In the library it needs no boundary to the nodes around
-/// it, which counts for small ones; ours reads large weights where the program has them, so they need no packing.
+/// it, which counts for small ones; ours reads large weights where the program has them, floats and 8-bit numbers, so they need no
+/// packing.
 fn faster(graph: &Graph, node: &Node) -> Executor {
     let weights = |&filter: &_| graph.value(filter).dims.iter().product::<usize>();
     match node.op {

@@ -19,8 +19,10 @@ pub fn of_segment(graph: &Graph, segment: &Segment) -> u64 {
 /// About how many nanoseconds the preparation of a node takes.
 pub fn of_node(graph: &Graph, node: &Node, executor: Executor) -> u64 {
     let addresses = if executor == Executor::Library { addresses(graph, node) } else { 0 };
+    let is_packed = executor == Executor::Library || !crate::own::reads_in_place(graph, node);
+    let weights = if is_packed { weights(graph, node) } else { 0 };
     OPERATOR
-        .saturating_add((weights(graph, node) as u64).saturating_mul(BYTE))
+        .saturating_add((weights as u64).saturating_mul(BYTE))
         .saturating_add((addresses as u64).saturating_mul(ADDRESS))
 }
 

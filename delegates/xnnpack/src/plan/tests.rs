@@ -233,7 +233,7 @@ fn memory_is_used_again() {
 /// A chain of large layers of 8-bit integers, which take the library about 0.3 ms each. `between` adds what comes before a
 /// layer.
 fn long_chain(layers: usize, between: impl Fn(&mut Builder, ValueId) -> ValueId) -> Graph {
-    const WIDE: &[usize] = &[1, 512];
+    const WIDE: &[usize] = &[2, 512];
     let mut b = Builder::default();
     let int8 = || Element::QInt8(Affine { scale: 1.0, zero_point: 0 });
     let mut last = b.input(WIDE);
@@ -278,7 +278,7 @@ fn long_runs_become_parts() {
 fn what_the_library_does_together_stays_together() {
     // Padding before each layer, which the library may do with it.
     let graph = long_chain(8, |b, x| {
-        let y = b.value(&[1, 512], Element::QInt8(Affine { scale: 1.0, zero_point: 0 }), Role::Internal);
+        let y = b.value(&[2, 512], Element::QInt8(Affine { scale: 1.0, zero_point: 0 }), Role::Internal);
         b.node(Op::Pad { before: Dims::new(), after: Dims::new(), value: 0.0 }, &[x], &[y]);
         y
     });

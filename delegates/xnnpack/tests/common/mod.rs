@@ -15,6 +15,7 @@ pub mod mutation;
 #[path = "../../../../runtime/core/tests/common/random.rs"]
 pub mod random;
 pub mod refused;
+pub mod run;
 
 use executorch_abi::error::ET_ERROR_NOT_FOUND;
 use executorch_abi::{Error, Result};
