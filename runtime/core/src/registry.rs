@@ -34,13 +34,17 @@ pub struct Kernel {
     pub key: Option<CString>,
     /// The kinds of its arguments; none if they are unchecked.
     pub signature: Option<CString>,
-    library: String,
+    /// Whose it is, for messages: one text for all of a table.
+    library: Arc<str>,
 }
 
 // SAFETY: the ABI asks that a kernel's table and user data may be used from any thread.
 unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
+
+/// Most kernels of a table that room is made for at once.
+const RESERVED: usize = 4096;
 
 /// Bytes of the smallest table of a backend that is taken: what came after the first release may be missing.
 const SMALLEST_BACKEND: usize = std::mem::offset_of!(et_backend_t, describe);
@@ -191,11 +195,15 @@ pub unsafe fn register_kernels(
     with(|registry| {
         // SAFETY: the caller's promise.
         let origin = unsafe { handshake(registration, kernels.cast()) }.map_err(|e| refuse(registry, e))?;
+        // Libraries bring hundreds, while a process waits for them.
+        let owner: Arc<str> = origin.to_string().into();
+        registry.kernels.reserve(count.min(RESERVED));
+        registry.by_name.reserve(count.min(RESERVED));
         let mut first = Ok(());
         let mut entry = kernels.cast::<u8>();
         for _ in 0..count {
             // SAFETY: the caller's promise: `entry` is one of the table's entries.
-            let result = unsafe { register_kernel(registry, &origin, entry.cast()) };
+            let result = unsafe { register_kernel(registry, &owner, entry.cast()) };
             match result {
                 Ok(stride) => entry = entry.wrapping_add(stride),
                 Err((error, stride)) => {
@@ -220,7 +228,10 @@ impl Kernel {
     ///
     /// # Safety
     /// `entry` is an entry of a table of kernels that obeys the ABI and outlives the result.
-    unsafe fn read(entry: *const et_kernel_t, library: &str) -> std::result::Result<(Self, usize), BadEntry> {
+    unsafe fn read(
+        entry: *const et_kernel_t,
+        library: &Arc<str>,
+    ) -> std::result::Result<(Self, usize), BadEntry> {
         let bad = |what: String| Error::new(ET_ERROR_INVALID_ARGUMENT, format!("{library} registers {what}"));
         // SAFETY: the caller's promise; `struct_size` is the first field of every version of the entry.
         let stride = unsafe { entry.cast::<u32>().read() } as usize;
@@ -242,7 +253,7 @@ impl Kernel {
             name: name.to_owned(),
             key: key.map(CStr::to_owned),
             signature: signature.map(CStr::to_owned),
-            library: library.to_owned(),
+            library: Arc::clone(library),
         };
         Ok((kernel, stride))
     }
@@ -252,15 +263,14 @@ impl Kernel {
     /// # Safety
     /// `kernels` is a table of `count` kernels that obeys the ABI and outlives the result.
     pub unsafe fn read_all(kernels: *const et_kernel_t, count: usize) -> Result<Vec<Arc<Self>>> {
-        let mut entry = kernels;
+        let (mut entry, caller) = (kernels, Arc::from("the caller"));
         (0..count)
             .map(|_| {
                 if entry.is_null() {
                     return Err(Error::new(ET_ERROR_INVALID_ARGUMENT, "the table of kernels is null"));
                 }
                 // SAFETY: the caller's promise.
-                let (kernel, stride) =
-                    unsafe { Self::read(entry, "the caller") }.map_err(|(error, _)| error)?;
+                let (kernel, stride) = unsafe { Self::read(entry, &caller) }.map_err(|(error, _)| error)?;
                 entry = entry.wrapping_byte_add(stride);
                 Ok(Arc::new(kernel))
             })
@@ -274,11 +284,11 @@ impl Kernel {
 /// `entry` is an entry of a table as `et_register_kernels` asks for.
 unsafe fn register_kernel(
     registry: &mut Registry,
-    origin: &Origin,
+    owner: &Arc<str>,
     entry: *const et_kernel_t,
 ) -> std::result::Result<usize, BadEntry> {
     // SAFETY: the caller's promise.
-    let (kernel, stride) = unsafe { Kernel::read(entry, &origin.to_string()) }?;
+    let (kernel, stride) = unsafe { Kernel::read(entry, owner) }?;
     let same =
         registry.by_name.get(kernel.name.as_c_str()).and_then(|k| k.iter().find(|k| k.key == kernel.key));
     if let Some(other) = same {
@@ -288,7 +298,7 @@ unsafe fn register_kernel(
             return Ok(stride);
         }
         let text = format!(
-            "{origin} registers {:?}, which {} registered already; load only one of them",
+            "{owner} registers {:?}, which {} registered already; load only one of them",
             kernel.name, other.library
         );
         return Err((Error::new(ET_ERROR_REGISTRATION_ALREADY_REGISTERED, text), Some(stride)));
