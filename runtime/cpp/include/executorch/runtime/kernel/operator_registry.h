@@ -1,5 +1,9 @@
 /// \file
 /// Kernels written in C++. The C side is executorch/c/kernel.h.
+///
+/// The registry cannot be read as `Kernel`s: it tells names only (`et_kernel_count`, `et_kernel_name`), and most of its
+/// kernels are no `OpFunction`s, which know nothing but their arguments: they need what they prepared at load. So there is
+/// neither `get_registered_kernels` nor `get_op_function_from_registry`.
 
 #pragma once
 
