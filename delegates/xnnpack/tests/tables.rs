@@ -16,6 +16,9 @@ const DIMS: [u32; 2] = [ROWS as u32, COLUMNS as u32];
 /// Scale and zero point.
 type Affine = (f32, i32);
 
+/// A function of real numbers.
+type Function = fn(f64) -> f64;
+
 /// An input that is quantized to every number, the function of each, and its quantized result as floats.
 fn program(kind: Kind, from: Affine, to: Affine) -> Made {
     let mut made = Made::new();
@@ -51,7 +54,7 @@ fn erf(x: f64) -> f64 {
 #[test]
 fn every_number_gives_its_functions_result() {
     executorch_backend_xnnpack::delegate::register_delegate().unwrap();
-    let functions: [(Kind, fn(f64) -> f64); 6] = [
+    let functions: [(Kind, Function); 6] = [
         (Kind::XNNHardswish, |x| x * (x + 3.0).clamp(0.0, 6.0) / 6.0),
         (Kind::XNNSigmoid, |x| 1.0 / (1.0 + (-x).exp())),
         (Kind::XNNTanh, f64::tanh),
