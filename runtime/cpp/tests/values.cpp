@@ -6,6 +6,8 @@
 #include <executorch/runtime/core/evalue.h>
 
 #include <array>
+#include <cmath>
+#include <complex>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +37,23 @@ void test_numbers() {
   CHECK(EValue(0).toDevice().is_cpu());
   CHECK(EValue(7).to<int64_t>() == 7 && EValue(true).to<bool>() && EValue(0.5).to<double>() == 0.5);
   CHECK(EValue(4).to<Scalar>().isIntegral(false));
+}
+
+void test_complex() {
+  using executorch::aten::complex;
+  using Whole = complex<float>;
+  using Standard = std::complex<float>;
+  const std::array<Standard, 5> numbers = {{{1.5f, -2.0f}, {-0.25f, 3.0f}, {0.0f, 7.0f}, {-4.0f, 0.0f}, {1e30f, -1e30f}}};
+  for (const Standard& a : numbers) {
+    for (const Standard& b : numbers) {
+      const auto product = static_cast<Standard>(Whole(a) * Whole(b));
+      const auto quotient = static_cast<Standard>(Whole(a) / Whole(b));
+      CHECK(std::abs(quotient - a / b) <= 1e-6f * std::abs(a / b));
+      CHECK(!std::isfinite(std::abs(a * b)) || std::abs(product - a * b) <= 1e-6f * std::abs(a * b));
+    }
+  }
+  CHECK(std::isinf((Whole(1, 1) / Whole(0, 0)).real()));
+  CHECK(complex<double>(Whole(1, 2)) == complex<double>(1, 2));
 }
 
 void test_wrong_kinds() {
@@ -123,6 +142,7 @@ void test_tensor_lists() {
 
 int main() {
   test_numbers();
+  test_complex();
   test_wrong_kinds();
   test_tensors();
   test_optionals();

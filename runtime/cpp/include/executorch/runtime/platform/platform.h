@@ -8,7 +8,8 @@
 
 #pragma once
 
-#include <chrono>
+#include <time.h>
+
 #include <cstdlib>
 
 #include <executorch/c/log.h>
@@ -107,9 +108,9 @@ struct PalImpl {
 namespace internal {
 
 inline et_timestamp_t default_ticks() {
-  return static_cast<et_timestamp_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<et_timestamp_t>(now.tv_sec) * 1000000000 + static_cast<et_timestamp_t>(now.tv_nsec);
 }
 
 inline et_tick_ratio_t default_tick_ratio() {
