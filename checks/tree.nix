@@ -28,7 +28,7 @@ in
     tested.arguments
     // {
       cargoArtifacts = tested.artifacts;
-      cargoExtraArgs = "--locked ${tested.packages}";
+      cargoExtraArgs = "--locked ${tested.tests}";
       doInstallCargoArtifacts = false;
     }
   );

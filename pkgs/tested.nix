@@ -33,6 +33,8 @@ let
       attrNames (declared.dependencies or { } // declared.build-dependencies or { })
     );
 
+  named = packages: toString (map (package: "--package ${package}") packages);
+
   all = map (item: item.key) (genericClosure {
     startSet = map (component: { key = components.${component}.package; }) (
       concatMap (row: row.components) rows
@@ -41,8 +43,10 @@ let
   });
 in
 rec {
-  # As arguments for cargo.
-  packages = toString (map (package: "--package ${package}") all);
+  # As arguments for cargo: what clippy looks at, and what is tested. The compilers of device code are compared with the
+  # matrix by a test that downloads all of them; here, audit reads what they have left in the wheels.
+  packages = named all;
+  tests = named (builtins.filter (package: package != "executorch-cuda-native") all);
 
   arguments = common // {
     pname = "executorch";

@@ -1,6 +1,6 @@
 //! What `cargo xtask test` tries of the flake.
 
-use super::{Nix, arguments, host, prepare};
+use super::Flake;
 use crate::place::Place;
 use crate::wheel;
 use anyhow::{Context, Result, ensure};
@@ -14,6 +14,17 @@ use wheelhouse::{component, row};
 const ROWS: &str = ".#lib.rows";
 /// The builder of every wheel.
 const WHEELS: &str = ".#packages";
+/// What [`check`] builds.
+const CHECKS: [&str; 8] = [
+    "wheel-cpu-audit",
+    "wheel-cpu-floor",
+    "wheel-cpu-exports",
+    "wheel-cpu-gate",
+    "audit-refuses",
+    "floor-refuses",
+    "exports-refuses",
+    "rows",
+];
 /// Mistakes in a row, as expressions of Nix about it, and what is said of them.
 const MISTAKES: [(&str, &str); 5] = [
     ("row // { system = \"riscv64-linux\"; }", "expected one of x86_64-linux, aarch64-linux"),
@@ -23,32 +34,9 @@ const MISTAKES: [(&str, &str); 5] = [
     ("row // { tested = row.tested // { jetpack = \"6.2\"; }; }", "name its CUDA under [cpu.cuda]"),
 ];
 
-/// Nix with the stand-in.
-struct Flake<'a> {
-    place: &'a Place,
-    nix: Nix,
-    stand_in: PathBuf,
-}
-
-impl<'a> Flake<'a> {
-    fn new(place: &'a Place) -> Result<Self> {
-        let folder = place.target.join("nix");
-        let nix = prepare(place, &folder, &["build".into()])?;
-        let stand_in = host::stand_in(place, &folder, &nix, &[])?;
-        Ok(Self { place, nix, stand_in })
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
-        let mut command = self.nix.command(&[]);
-        command.args(arguments(&args, &self.stand_in)).current_dir(&self.place.root);
-        command
-    }
-}
-
 /// Nix and Rust read the same rows, every row evaluates, and mistakes are told in a sentence.
 pub fn evaluates(place: &Place) -> Result<()> {
-    let flake = Flake::new(place)?;
+    let flake = Flake::new(place, &["eval"])?;
     let components = component::load(&place.root.join("wheels/components.toml"))?;
     let rows = row::load(&place.root.join("wheels/rows.toml"), &components)?;
 
@@ -98,13 +86,40 @@ pub fn evaluates(place: &Place) -> Result<()> {
     refused("find \"riscv\"", "no row `riscv`: wheels/rows.toml has cpu,")
 }
 
+/// Puts the flake's build of the XNNPACK library where cargo's builds look for it, unless they have made it themselves: the
+/// bytes are the same, and it takes minutes.
+pub fn library(place: &Place) -> Result<()> {
+    let built = Flake::build(place, "xnnpack")?;
+    for entry in fs::read_dir(&built)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), place.native.join(entry.file_name()));
+        if from.is_dir() && !to.exists() {
+            fs::create_dir_all(&place.native)?;
+            let part = to.with_extension("part");
+            run(Command::new("cp").args(["-R", "--no-preserve=mode"]).arg(&from).arg(&part))?;
+            fs::rename(&part, &to).with_context(|| to.display().to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// The checks of the flake on the row without an accelerator, and those that must refuse something. What `flake check` has
+/// besides is tried by cargo, and would be compiled twice: lints, tests, formats; or takes long: rows with device code.
+pub fn check(place: &Place) -> Result<()> {
+    let names = CHECKS.map(|name| format!(".#checks.x86_64-linux.{name}"));
+    let mut args = vec!["build", "--print-build-logs", "--keep-going", "--no-link"];
+    args.extend(names.iter().map(String::as_str));
+    run(&mut Flake::new(place, &args)?.command(&args))
+}
+
+/// What the gate of a row on an image has left: its report, and the wheel that passed.
+pub fn gated(place: &Place, row: &str, image: &str) -> Result<PathBuf> {
+    Flake::build(place, &format!("gate-{row}-{image}"))
+}
+
 /// The flake's wheel of a row has the bytes of `wheel`, and what looks at it passes.
 pub fn same_wheel(place: &Place, row: &str, wheel: &Path) -> Result<()> {
-    let flake = Flake::new(place)?;
-    let link = place.target.join("nix").join(format!("wheel-{row}"));
-    let output_of = format!(".#wheel-{row}");
-    let mut build = flake.command(&["build", &output_of, "--print-build-logs", "--out-link"]);
-    run(build.arg(&link))?;
+    let link = Flake::build(place, &format!("wheel-{row}"))?;
     let name = wheel.file_name().context("a wheel without a name")?;
     let built = link.join(name);
     ensure!(

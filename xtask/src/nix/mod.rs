@@ -6,16 +6,19 @@ mod host;
 mod install;
 mod seed;
 
-pub use check::{evaluates, same_wheel};
+pub use check::{check, evaluates, gated, library, same_wheel};
 
 use crate::place::Place;
 use anyhow::{Context, Result, bail, ensure};
-use executorch_tools::command::{output, step};
+use executorch_tools::command::{self, output, step};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// The flake's inputs that the stand-in replaces.
 const REPLACED: [&str; 3] = ["nixpkgs", "crane", "jetpack-nixos"];
+
+/// Whether the flake runs on this machine without a network.
+pub const RUNS_HERE: bool = cfg!(target_arch = "x86_64");
 
 /// Nix as it is used here.
 pub struct Nix {
@@ -34,28 +37,54 @@ impl Nix {
     }
 }
 
+/// Nix with the stand-in, prepared for some of its commands.
+struct Flake<'a> {
+    place: &'a Place,
+    nix: Nix,
+    stand_in: PathBuf,
+}
+
+impl<'a> Flake<'a> {
+    /// For commands that need no more than `args` do.
+    fn new(place: &'a Place, args: &[&str]) -> Result<Self> {
+        let folder = place.target.join("nix");
+        let nix = prepare(place, &folder, args)?;
+        let stand_in = host::stand_in(place, &folder, &nix, &machines(args)?)?;
+        Ok(Self { place, nix, stand_in })
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.nix.command(&[]);
+        command.args(arguments(args, &self.stand_in)).current_dir(&self.place.root);
+        command
+    }
+
+    /// Builds an output, and returns a link to it.
+    fn build(place: &'a Place, name: &str) -> Result<PathBuf> {
+        let output = format!(".#{name}");
+        let args = ["build", &output, "--print-build-logs", "--out-link"];
+        let link = place.target.join("nix").join(name);
+        command::run(Self::new(place, &args)?.command(&args).arg(&link))?;
+        Ok(link)
+    }
+}
+
 /// Runs `nix` with `args`, as if the network were there.
 pub fn run(place: &Place, args: &[String]) -> Result<ExitCode> {
     ensure!(
-        std::env::consts::ARCH == "x86_64",
+        RUNS_HERE,
         "the flake runs without a network on x86_64 only; with one, type `nix {}`",
         args.join(" ")
     );
-    let folder = place.target.join("nix");
-    let nix = prepare(place, &folder, args)?;
-    let stand_in = host::stand_in(place, &folder, &nix, &machines(args)?)?;
-    let mut command = nix.command(&[]);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut command = Flake::new(place, &args)?.command(&args);
     // Programs of the flake that call Nix call it in the same way.
-    command
-        .args(arguments(args, &stand_in))
-        .current_dir(&place.root)
-        .env("EXECUTORCH_NIX", "cargo xtask nix");
-    let status = command.status().context("cannot start Nix")?;
+    let status = command.env("EXECUTORCH_NIX", "cargo xtask nix").status().context("cannot start Nix")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Nix, with everything in the store that the flake takes from a network.
-fn prepare(place: &Place, folder: &Path, args: &[String]) -> Result<Nix> {
+fn prepare(place: &Place, folder: &Path, args: &[&str]) -> Result<Nix> {
     let program = install::nix(folder)?;
     host::programs()?;
     if looks_at_nix_files(args) {
@@ -71,7 +100,7 @@ fn prepare(place: &Place, folder: &Path, args: &[String]) -> Result<Nix> {
 }
 
 /// The clean machines that a command needs: the checks, and whatever is called a gate.
-fn machines(args: &[String]) -> Result<Vec<executorch_vm::Image>> {
+fn machines(args: &[&str]) -> Result<Vec<executorch_vm::Image>> {
     if !is_check(args) && !args.iter().any(|argument| argument.contains("gate")) {
         return Ok(Vec::new());
     }
@@ -88,20 +117,20 @@ fn machines(args: &[String]) -> Result<Vec<executorch_vm::Image>> {
 }
 
 /// Whether the command builds rows with device code.
-fn compiles_cuda(args: &[String]) -> bool {
-    let builds = args.first().is_some_and(|command| command == "build");
-    let row = |argument: &String| ["cu1", "jp", "#index"].iter().any(|name| argument.contains(name));
+fn compiles_cuda(args: &[&str]) -> bool {
+    let builds = args.first() == Some(&"build");
+    let row = |argument: &&str| ["cu1", "jp", "#index"].iter().any(|name| argument.contains(name));
     is_check(args) || builds && args.iter().any(row)
 }
 
-fn is_check(args: &[String]) -> bool {
-    args.starts_with(&["flake".into(), "check".into()])
+fn is_check(args: &[&str]) -> bool {
+    args.starts_with(&["flake", "check"])
 }
 
 /// Whether the command runs what looks at Nix files.
-fn looks_at_nix_files(args: &[String]) -> bool {
+fn looks_at_nix_files(args: &[&str]) -> bool {
     match args {
-        [command, ..] if command == "fmt" || command == "develop" => true,
+        ["fmt" | "develop", ..] => true,
         _ if is_check(args) => true,
         [_, rest @ ..] => rest.iter().any(|argument| argument.ends_with(".nix-files")),
         [] => false,
@@ -109,7 +138,7 @@ fn looks_at_nix_files(args: &[String]) -> bool {
 }
 
 /// Where in the arguments options about flakes may stand: behind the command that takes a flake.
-fn flake_options_at(args: &[String]) -> Option<usize> {
+fn flake_options_at(args: &[&str]) -> Option<usize> {
     const COMMANDS: [&str; 12] = [
         "build",
         "bundle",
@@ -126,22 +155,23 @@ fn flake_options_at(args: &[String]) -> Option<usize> {
     ];
     const OF_FLAKE: [&str; 4] = ["archive", "check", "metadata", "show"];
     match args {
-        [flake, command, ..] if flake == "flake" => OF_FLAKE.contains(&command.as_str()).then_some(2),
-        [command, ..] => COMMANDS.contains(&command.as_str()).then_some(1),
+        ["flake", command, ..] => OF_FLAKE.contains(command).then_some(2),
+        [command, ..] => COMMANDS.contains(command).then_some(1),
         [] => None,
     }
 }
 
 /// Nix's arguments, with the stand-in in the place of the inputs.
-fn arguments(args: &[String], stand_in: &Path) -> Vec<String> {
-    let Some(at) = flake_options_at(args) else { return args.to_vec() };
+fn arguments(args: &[&str], stand_in: &Path) -> Vec<String> {
+    let owned = |args: &[&str]| args.iter().map(|&arg| arg.to_owned()).collect::<Vec<_>>();
+    let Some(at) = flake_options_at(args) else { return owned(args) };
     let (command, rest) = args.split_at(at);
-    let mut all = command.to_vec();
+    let mut all = owned(command);
     for input in REPLACED {
         all.extend(["--override-input".into(), input.into(), format!("path:{}", stand_in.display())]);
     }
     all.push("--no-write-lock-file".into());
-    all.extend(rest.iter().cloned());
+    all.extend(owned(rest));
     all
 }
 
@@ -176,13 +206,9 @@ fn unless<T>(done: Option<T>, name: &str, work: impl FnOnce() -> Result<T>) -> R
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(String::from).collect()
-    }
-
     #[test]
     fn overrides_stand_behind_the_command() {
-        let seen = |text: &str| arguments(&words(text), Path::new("/s")).join(" ");
+        let seen = |text: &str| arguments(&text.split(' ').collect::<Vec<_>>(), Path::new("/s")).join(" ");
         let overrides = "--override-input nixpkgs path:/s --override-input crane path:/s \
                          --override-input jetpack-nixos path:/s --no-write-lock-file";
         assert_eq!(seen("build .#wheel-cpu -L"), format!("build {overrides} .#wheel-cpu -L"));
