@@ -44,7 +44,7 @@ in
           grep -qx "PyInit_$module" symbols || { echo "$library has no PyInit_$module: Python cannot import it" >&2; fail=1; }
           strange='^PyInit_'
           ;;
-        *) strange='^(et|aoti_torch)_' ;;
+        *) strange='^(et|aoti_torch|aoti_record_function)_' ;;
       esac
       if grep -vE "$strange" symbols; then
         echo "$library exports what it should not" >&2
