@@ -16,11 +16,12 @@ def cell(entry: dict) -> str:
 def main() -> int:
     out = Path(sys.argv[1])
     results = {name: json.loads((out / f"{name}.json").read_text()) for name in ("ours", "upstream") if (out / f"{name}.json").exists()}
-    print("| program | eager | AOTInductor in PyTorch | " + " | ".join(f"{who}, {b}" for who in results for b in ("host", "device")) + " |")
-    print("|" + "---|" * (3 + 2 * len(results)))
+    columns = [(who, how) for who in results for how in next(iter(results[who].values()))]
+    print("| program | eager | AOTInductor in PyTorch | " + " | ".join(f"{who}, {how}" for who, how in columns) + " |")
+    print("|" + "---|" * (3 + len(columns)))
     for about in sorted((out / "programs").glob("*.json")):
         times = json.loads(about.read_text())["ms"]
-        cells = [cell(results[who][about.stem][b]) for who in results for b in ("host", "device")]
+        cells = [cell(results[who][about.stem][how]) for who, how in columns]
         print(f"| {about.stem} | {times['eager']:.3f} ms | {times['aotinductor']:.3f} ms | " + " | ".join(cells) + " |")
     wrong = [name for name, entry in results["ours"].items() if not all(b.get("right") for b in entry.values())]
     print("all results of ours are right" if not wrong else f"wrong or failed: {' '.join(wrong)}")

@@ -264,6 +264,47 @@ def streams(device: Device, library: str) -> None:
     assert device.counts.synchronized == 6
 
 
+def chosen_streams(device: Device, library: str) -> None:
+    """`executorch_runtime.cuda.stream`, with the streams of several libraries."""
+    ctypes.CDLL(library)
+    from executorch_runtime import cuda
+
+    method = load("device_resident")
+    a, b = Producer(A), Producer(B)
+
+    def used() -> int:
+        method.execute([a, b])
+        return a.asked[-1]["stream"]
+
+    kinds = (
+        (types.SimpleNamespace(cuda_stream=0x5000), 0x5000), (types.SimpleNamespace(ptr=0x6000), 0x6000),
+        (types.SimpleNamespace(__cuda_stream__=lambda: (0, 0x7000)), 0x7000), (0x8000, 0x8000), (None, 1),
+    )  # fmt: skip
+    for stream, expected in kinds:
+        with cuda.stream(stream):
+            assert used() == expected, stream
+    outer = cuda.stream(0x5000)
+    with outer:
+        with cuda.stream(0x6000), outer:
+            assert used() == 0x5000
+        assert used() == 0x5000
+        try:
+            with cuda.stream(0x6000):
+                raise KeyError
+        except KeyError:
+            assert used() == 0x5000, "a block that fails brings the stream before it back, too"
+    before = device.counts.synchronized
+    method.execute([a, b])
+    assert device.counts.synchronized > before, "no stream is chosen any more"
+    for wrong, error in (("stream", TypeError), (object(), TypeError), (-1, ValueError), (1 << 64, ValueError)):
+        try:
+            cuda.stream(wrong)
+        except error as told:
+            assert "cudaStream_t" in str(told)
+        else:
+            raise AssertionError(wrong)
+
+
 def pytorch(device: Device) -> None:
     torch = types.ModuleType("torch")
 

@@ -51,12 +51,27 @@ def test_case(python, fake, name):
 
 
 @needs_compiler
-def test_streams(python, fake, tmp_path):
+@pytest.mark.parametrize("name", ("streams", "chosen_streams"))
+def test_streams(python, fake, tmp_path, name):
     source, library = tmp_path / "chooser.c", tmp_path / "libchooser.so"
     source.write_text(CHOOSER)
     soname = "-Wl,-soname,libexecutorch_extension_cuda.so.1"
     subprocess.run(["cc", "-std=c11", "-shared", "-fPIC", soname, source, "-o", library], check=True)
-    case(python, "streams", fake, str(library))
+    case(python, name, fake, str(library))
+
+
+def test_a_wheel_without_cuda_has_no_streams(python):
+    code = """
+from executorch_runtime import cuda
+try:
+    cuda.stream(None)
+except LookupError as error:
+    print(error)
+"""
+    library = Path(executorch_runtime.__file__).parent / "lib" / "libexecutorch_extension_cuda.so.1"
+    if library.exists():
+        pytest.skip("this wheel has CUDA")
+    assert "cu130" in python(code)
 
 
 def test_a_missing_device_is_told(python):
