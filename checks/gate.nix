@@ -37,10 +37,37 @@ let
   # A row with CUDA is tried on these where there is no GPU.
   standIns = if row ? cuda then "--fakes ${fakes}" else "";
 
+  # NVIDIA's wheels, as PyPI has them.
+  pins = fromTOML (builtins.readFile ../wheels/nvidia.toml);
+  arch = builtins.head (builtins.split "-" row.system);
+  fetched =
+    dependency:
+    let
+      name = builtins.head (builtins.split "[=<>; ]" dependency);
+      pin =
+        pins.${name}.${arch}
+          or (throw "row `${row.name}` depends on ${name}: pin [${name}.${arch}] in wheels/nvidia.toml");
+      part = builtins.elemAt (builtins.match "([^-]+)-([^-]+)-([^-]+)-([^-]+)-([^-]+)[.]whl" pin.file);
+    in
+    pkgs.fetchPypi {
+      format = "wheel";
+      pname = part 0;
+      version = part 1;
+      dist = part 2;
+      python = part 2;
+      abi = part 3;
+      platform = part 4;
+      inherit (pin) sha256;
+    };
+  isNvidia = dependency: builtins.substring 0 7 dependency == "nvidia-";
+  dependencies = map (dependency: "--dependency ${fetched dependency}") (
+    builtins.filter isNvidia row.dependencies
+  );
+
   input = pkgs.runCommand "gate-input" { nativeBuildInputs = [ workspace.xtask ]; } ''
     export CARGO_MANIFEST_DIR=${workspace.sources.all}/xtask
     xtask gate-input ${row.name} --image ${image} --wheel ${wheel}/*.whl \
-      --wheelhouse ${workspace.wheelhouse}/bin/wheelhouse ${standIns} $out
+      --wheelhouse ${workspace.wheelhouse}/bin/wheelhouse ${standIns} ${toString dependencies} $out
     cp ${workspace.gate}/bin/executorch-gate $out/
   '';
 in

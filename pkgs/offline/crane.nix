@@ -26,21 +26,9 @@ let
     in
     concatMap file (attrNames entries);
 
-  # A crate's archive. The machine's cargo downloads it and `cargo xtask nix` adds it; here it is only looked up by digest.
-  archive =
-    package:
-    derivation {
-      name = "cargo-src-${package.name}-${package.version}";
-      inherit (pkgs) system;
-      builder = "/bin/bash";
-      args = [
-        "-c"
-        "echo 'crate ${package.name} ${package.version} is not in the store: run this by `cargo xtask nix`' >&2; exit 1"
-      ];
-      outputHash = package.checksum;
-      outputHashAlgo = "sha256";
-      outputHashMode = "flat";
-    };
+  # A crate's archive.
+  stored = import ./stored.nix { inherit (pkgs) system; };
+  archive = package: stored "cargo-src-${package.name}-${package.version}" package.checksum;
 
   vendorCargoDeps =
     {

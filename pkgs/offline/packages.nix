@@ -115,6 +115,18 @@ let
           bash -n $out/bin/${name}
           chmod +x $out/bin/${name}
         '';
+    # Wheels only.
+    fetchPypi =
+      {
+        pname,
+        version,
+        python,
+        abi,
+        platform,
+        sha256,
+        ...
+      }:
+      import ./stored.nix { inherit system; } "${pname}-${version}-${python}-${abi}-${platform}.whl" sha256;
     testers.testBuildFailure' = import ./refusal.nix { inherit mkDerivation; };
     vmTools = import ./machine.nix { inherit host mkDerivation absent; };
 

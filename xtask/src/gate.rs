@@ -1,9 +1,8 @@
 //! `cargo xtask gate ROW`: hands the wheel, two indexes and the gate to a clean machine, and judges the report.
 
 use crate::place::Place;
-use crate::{fakes, wheel, wheelhouse};
+use crate::{fakes, nvidia, wheel, wheelhouse};
 use ::wheelhouse::component;
-use ::wheelhouse::digest::sha256;
 use ::wheelhouse::row::{self, Row};
 use anyhow::{Context, Result, bail, ensure};
 use executorch_gate_report::{Report, Rules, Verdict};
@@ -94,23 +93,32 @@ pub fn input(place: &Place, row: &str, image: Option<&Image>) -> PathBuf {
     folder(place, row, image).join("input")
 }
 
-/// Fills a new folder with what the gate is handed on `image`, but for its program. `wheelhouse` is the command; `fakes` holds what
-/// stands in for NVIDIA's libraries, for rows with CUDA.
-pub fn fill(
-    place: &Place,
-    name: &str,
-    image: &str,
-    wheel: &Path,
-    wheelhouse: &Path,
-    fakes: Option<&Path>,
-    folder: &Path,
-) -> Result<()> {
+/// What others have built or downloaded for the gate.
+pub struct Made {
+    /// The wheel.
+    pub wheel: PathBuf,
+    /// The `wheelhouse` command.
+    pub wheelhouse: PathBuf,
+    /// For rows with CUDA, the folder with what stands in for NVIDIA's libraries.
+    pub fakes: Option<PathBuf>,
+    /// The wheels that the row depends on.
+    pub dependencies: Vec<PathBuf>,
+}
+
+/// Fills a new folder with what the gate is handed on `image`, but for its program.
+pub fn fill(place: &Place, name: &str, image: &str, made: &Made, folder: &Path) -> Result<()> {
     let components = component::load(&place.root.join("wheels/components.toml"))?;
     let rows = row::load(&place.root.join("wheels/rows.toml"), &components)?;
     let row = row::find(&rows, name)?;
     let rules = Rules::of(&row.components, skips(row, image));
-    Input { place, row, name, image, wheel, rules: &rules, patience: EMULATED, wheelhouse }.write(folder)?;
-    match fakes {
+    for pin in nvidia::pins(&place.root, row)? {
+        let given = |path: &PathBuf| path.file_name().is_some_and(|name| name == pin.file.as_str());
+        ensure!(made.dependencies.iter().any(given), "row `{name}`: give --dependency with {}", pin.file);
+    }
+    let (wheel, wheelhouse, dependencies) = (&made.wheel, &made.wheelhouse, &made.dependencies);
+    let patience = EMULATED;
+    Input { place, name, image, wheel, rules: &rules, patience, wheelhouse, dependencies }.write(folder)?;
+    match &made.fakes {
         Some(fakes) => copy_tree(fakes, &folder.join(FAKES)),
         None => {
             ensure!(
@@ -152,13 +160,13 @@ pub fn gate(place: &Place, request: &Request) -> Result<()> {
     let wheelhouse = wheelhouse::program(place)?;
     let filled = Input {
         place,
-        row,
         name: &request.row,
         image: &name,
         wheel: &wheel,
         rules: &rules,
         patience,
         wheelhouse: &wheelhouse,
+        dependencies: &nvidia::wheels(place, row)?,
     };
     filled.write(&input)?;
     if row.cuda.is_some() {
@@ -238,13 +246,13 @@ fn program(place: &Place, arch: &str, to: &Path) -> Result<()> {
 /// The input folder that `checks/gate/src/input.rs` describes.
 struct Input<'a> {
     place: &'a Place,
-    row: &'a Row,
     name: &'a str,
     image: &'a str,
     wheel: &'a Path,
     rules: &'a Rules,
     patience: f64,
     wheelhouse: &'a Path,
+    dependencies: &'a [PathBuf],
 }
 
 impl Input<'_> {
@@ -287,7 +295,7 @@ impl Input<'_> {
         }
         let digest = wheel::file_digest(self.wheel)?;
         add(self.wheelhouse, &folder.join("index"), self.name, self.wheel)?;
-        decoy(self.place, self.wheelhouse, folder, self.name, self.row)?;
+        decoy(self.wheelhouse, folder, self.name, self.dependencies)?;
         let list = |names: &[String]| format!("{names:?}");
         let gate = format!(
             "row = {:?}\nversion = {version:?}\nwheel = {file:?}\nsha256 = {digest:?}\nimage = {:?}\nindex = {INDEX:?}\n\
@@ -311,41 +319,8 @@ fn add(program: &Path, store: &Path, row: &str, wheel: &Path) -> Result<()> {
     output(&mut command).map(drop)
 }
 
-/// Wheels that a row depends on, as pip takes them from PyPI for its machines; once, then from a folder.
-fn dependencies(place: &Place, row: &Row) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for dependency in row.dependencies.iter().filter(|dependency| dependency.starts_with("nvidia-")) {
-        let wanted = dependency.split(';').next().unwrap_or_default().trim();
-        let name = wanted.split(['=', '<', '>']).next().unwrap_or_default();
-        // What was downloaded for other versions of the requirement does not count.
-        let asked = sha256(format!("{wanted} {}", row.platform)).chars().take(12).collect::<String>();
-        let folder =
-            place.target.join("gate/dependencies").join(format!("{name}-{}-{asked}", row.system.arch()));
-        let wheels = || -> Result<Vec<PathBuf>> {
-            let entries = fs::read_dir(&folder).into_iter().flatten().collect::<std::io::Result<Vec<_>>>()?;
-            Ok(entries
-                .iter()
-                .map(fs::DirEntry::path)
-                .filter(|path| path.extension().is_some_and(|e| e == "whl"))
-                .collect())
-        };
-        if wheels()?.is_empty() {
-            step(&format!("download {wanted}"), || {
-                fs::create_dir_all(&folder)?;
-                let mut pip = executorch_tools::pip(&place.tools.venv::<&str>("python", &[])?);
-                pip.args(["download", "--no-deps", "--only-binary=:all:", "--python-version=3.12", "--dest"])
-                    .arg(&folder);
-                let platform = format!("manylinux2014_{}", row.system.arch());
-                run(pip.args(["--platform", &row.platform, "--platform", &platform, wanted]))
-            })?;
-        }
-        found.extend(wheels()?);
-    }
-    Ok(found)
-}
-
 /// A second index, as PyPI is one: with what the row depends on, and a wheel that is newer than ours and holds nothing.
-fn decoy(place: &Place, program: &Path, folder: &Path, name: &str, row: &Row) -> Result<()> {
+fn decoy(program: &Path, folder: &Path, name: &str, dependencies: &[PathBuf]) -> Result<()> {
     let stem = format!("executorch_runtime-{DECOY_VERSION}");
     let store = folder.join(DECOY);
     fs::create_dir_all(&store)?;
@@ -361,8 +336,8 @@ fn decoy(place: &Place, program: &Path, folder: &Path, name: &str, row: &Row) ->
     }
     zip.finish()?;
     add(program, &store, name, &path)?;
-    for wheel in dependencies(place, row)? {
-        add(program, &store, name, &wheel)?;
+    for wheel in dependencies {
+        add(program, &store, name, wheel)?;
     }
     fs::rename(store.join(INDEX), folder.join("index").join(DECOY))?;
     fs::remove_dir_all(&store).with_context(|| store.display().to_string())

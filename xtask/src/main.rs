@@ -10,6 +10,7 @@ mod headers;
 mod installed;
 mod linker;
 mod nix;
+mod nvidia;
 mod place;
 mod provenance;
 mod readme;
@@ -155,6 +156,9 @@ enum Task {
         /// For rows with CUDA, the folder that `fakes` has filled.
         #[arg(long)]
         fakes: Option<PathBuf>,
+        /// A wheel that the row depends on (wheels/nvidia.toml); may be given several times.
+        #[arg(long = "dependency")]
+        dependencies: Vec<PathBuf>,
         /// The new folder.
         folder: PathBuf,
     },
@@ -250,8 +254,14 @@ fn task(task: Task) -> Result<ExitCode> {
         Task::Gate { row, vm, here: _, wheel, out, only } => {
             gate::gate(&place, &gate::Request { row, image: vm, wheel, out, only })?;
         }
-        Task::GateInput { row, image, wheel, wheelhouse, fakes, folder } => {
-            gate::fill(&place, &row, &image, &wheel, &wheelhouse, fakes.as_deref(), &folder)?;
+        Task::GateInput { row, image, wheel, wheelhouse, fakes, dependencies, folder } => {
+            gate::fill(
+                &place,
+                &row,
+                &image,
+                &gate::Made { wheel, wheelhouse, fakes, dependencies },
+                &folder,
+            )?;
         }
         Task::Fakes { row, folder } => fakes::build_named(&place, &row, &std::path::absolute(folder)?)?,
         Task::ReleaseDryRun { row, image, gated } => {

@@ -95,6 +95,9 @@ fn prepare(place: &Place, folder: &Path, args: &[&str]) -> Result<Nix> {
     if flake_options_at(args).is_some() {
         seed::sources(place, folder, &nix)?;
         seed::crates(place, folder, &nix)?;
+        if compiles_cuda(args) && args.iter().any(|argument| argument.contains("gate")) {
+            seed::nvidia(place, &nix)?;
+        }
     }
     Ok(nix)
 }

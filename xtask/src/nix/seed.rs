@@ -3,15 +3,16 @@
 
 use super::{Nix, add, nar_hash, unless};
 use crate::place::Place;
-use crate::wheel;
+use crate::{nvidia, wheel};
 use anyhow::{Context, Result, ensure};
 use executorch_tools::command::output;
 use executorch_xnnpack_native::{Target, pristine};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use wheelhouse::{component, row};
 
 /// Adds the crates of `Cargo.lock`, as crane names them.
 pub fn crates(place: &Place, folder: &Path, nix: &Nix) -> Result<()> {
@@ -30,8 +31,7 @@ pub fn crates(place: &Place, folder: &Path, nix: &Nix) -> Result<()> {
             fs::remove_dir_all(&links)?;
         }
         fs::create_dir_all(&links)?;
-        let mut store = Command::new(nix.program.with_file_name("nix-store"));
-        store.args(["--add-fixed", "sha256"]);
+        let mut files = Vec::new();
         for name in locked(&fs::read_to_string(&lock)?)? {
             let archive = archives
                 .iter()
@@ -41,13 +41,32 @@ pub fn crates(place: &Place, folder: &Path, nix: &Nix) -> Result<()> {
             // The store names a file after itself.
             let link = links.join(format!("cargo-src-{name}"));
             fs::hard_link(&archive, &link).or_else(|_| fs::copy(&archive, &link).map(drop))?;
-            store.arg(link);
+            files.push(link);
         }
-        let added = output(store.env("NIX_CONFIG", &nix.settings))?;
-        let last = added.lines().last().context("no crate was added")?;
+        let last = add_files(nix, &files)?;
         fs::write(&stamp, format!("{digest}\n{last}"))?;
         Ok(fs::remove_dir_all(links)?)
     })
+}
+
+/// Adds files to the store as what they are called, to be looked up by name and digest; returns the last one's path there.
+fn add_files(nix: &Nix, files: &[PathBuf]) -> Result<String> {
+    let mut store = Command::new(nix.program.with_file_name("nix-store"));
+    store.args(["--add-fixed", "sha256"]).args(files).env("NIX_CONFIG", &nix.settings);
+    Ok(output(&mut store)?.lines().last().context("no file was added")?.to_owned())
+}
+
+/// Adds NVIDIA's wheels that the gates of CUDA rows install.
+pub fn nvidia(place: &Place, nix: &Nix) -> Result<()> {
+    let components = component::load(&place.root.join("wheels/components.toml"))?;
+    let mut files = BTreeSet::new();
+    for row in row::load(&place.root.join("wheels/rows.toml"), &components)?.values() {
+        // Gates run on machines of this architecture.
+        if row.system.arch() == std::env::consts::ARCH {
+            files.extend(nvidia::wheels(place, row)?);
+        }
+    }
+    add_files(nix, &files.into_iter().collect::<Vec<_>>()).map(drop)
 }
 
 /// The folders with the archives that cargo has downloaded.
