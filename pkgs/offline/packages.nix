@@ -126,7 +126,9 @@ let
         sha256,
         ...
       }:
-      import ./stored.nix { inherit system; } "${pname}-${version}-${python}-${abi}-${platform}.whl" sha256;
+      import ./stored.nix {
+        inherit system;
+      } "${pname}-${version}-${python}-${abi}-${platform}.whl" sha256;
     testers.testBuildFailure' = import ./refusal.nix { inherit mkDerivation; };
     vmTools = import ./machine.nix { inherit host mkDerivation absent; };
 
