@@ -1,5 +1,5 @@
 # The XNNPACK C library, built by delegates/xnnpack/native alone, from the flake's inputs: a cache as
-# EXECUTORCH_NATIVE_CACHE names it. Only a change of that crate, of its sources or of the tools builds it again.
+# EXECUTORCH_NATIVE_CACHE names it. Only a change of that crate, of its sources, of the tools or of Cargo.lock builds it again.
 {
   inputs,
   pkgs,
