@@ -40,13 +40,16 @@ let
   # NVIDIA's wheels, as PyPI has them.
   pins = fromTOML (builtins.readFile ../wheels/nvidia.toml);
   arch = builtins.head (builtins.split "-" row.system);
-  fetched =
+  pin =
     dependency:
     let
       name = builtins.head (builtins.split "[=<>; ]" dependency);
-      pin =
-        pins.${name}.${arch}
-          or (throw "row `${row.name}` depends on ${name}: pin [${name}.${arch}] in wheels/nvidia.toml");
+    in
+    pins.${name}.${arch}
+      or (throw "row `${row.name}` depends on ${name}: pin [${name}.${arch}] in wheels/nvidia.toml");
+  fetched =
+    pin:
+    let
       part = builtins.elemAt (builtins.match "([^-]+)-([^-]+)-([^-]+)-([^-]+)-([^-]+)[.]whl" pin.file);
     in
     pkgs.fetchPypi {
@@ -60,14 +63,16 @@ let
       inherit (pin) sha256;
     };
   isNvidia = dependency: builtins.substring 0 7 dependency == "nvidia-";
-  dependencies = map (dependency: "--dependency ${fetched dependency}") (
-    builtins.filter isNvidia row.dependencies
-  );
+  needed = map pin (builtins.filter isNvidia row.dependencies);
 
   input = pkgs.runCommand "gate-input" { nativeBuildInputs = [ workspace.xtask ]; } ''
     export CARGO_MANIFEST_DIR=${workspace.sources.all}/xtask
+    # The store puts a digest before their names.
+    ${toString (map (pin: "ln -s ${fetched pin} ${pin.file};") needed)}
     xtask gate-input ${row.name} --image ${image} --wheel ${wheel}/*.whl \
-      --wheelhouse ${workspace.wheelhouse}/bin/wheelhouse ${standIns} ${toString dependencies} $out
+      --wheelhouse ${workspace.wheelhouse}/bin/wheelhouse ${standIns} ${
+        toString (map (pin: "--dependency ${pin.file}") needed)
+      } $out
     cp ${workspace.gate}/bin/executorch-gate $out/
   '';
 in
