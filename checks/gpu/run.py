@@ -1,7 +1,7 @@
 """Runs the exported programs and times them: python run.py ours|upstream FOLDER. Prints JSON.
 
 `host`: tensors of the host in and out. `device`: tensors on the GPU in and out. Of ours alone: `stream`, the same on a stream that the
-caller chose, without waiting for each call; `graph`, the same as a CUDA graph.
+caller chose; `graph`, the same as a CUDA graph.
 """
 
 from __future__ import annotations

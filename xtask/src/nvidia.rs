@@ -1,10 +1,10 @@
 //! NVIDIA's wheels that a row depends on, as `wheels/nvidia.toml` pins them.
 
 use crate::place::Place;
-use crate::wheel::file_digest;
 use ::wheelhouse::row::Row;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use executorch_tools::command::{run, step};
+use executorch_tools::digest;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,11 +48,8 @@ pub fn wheels(place: &Place, row: &Row) -> Result<Vec<PathBuf>> {
             if !path.exists() {
                 step(&format!("download {}", pin.file), || download(place, pin, &folder))?;
             }
-            ensure!(
-                file_digest(&path)? == pin.sha256,
-                "{} has another digest than wheels/nvidia.toml says: remove it, or correct the pin",
-                path.display()
-            );
+            digest::verify(&path, &pin.sha256)
+                .context("a wheel is not what wheels/nvidia.toml says: remove it, or correct the pin")?;
             Ok(path)
         })
         .collect()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
 import os
 from pathlib import Path
@@ -15,6 +16,7 @@ __all__ = ["stream"]
 _NAME = "libexecutorch_extension_cuda.so.1"
 
 
+@functools.cache
 def _library() -> ctypes.CDLL:
     """The library that keeps the choices of all threads: the process's, or the one of this wheel."""
     try:
