@@ -1,5 +1,5 @@
 //! The libraries of kernels and backends: those of this wheel, and those of delegate wheels. They are loaded once, at
-//! the first use of the runtime and not at import.
+//! the first use of the runtime (`Runtime.get()`, or what comes before it) and not at import.
 
 use crate::errors::type_name;
 use executorch_abi::error::*;

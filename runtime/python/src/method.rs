@@ -59,14 +59,14 @@ fn settle<'a>(
     given: &[Device],
     run: executorch_client::Result<Outputs<'a>>,
 ) -> executorch_client::Result<Outputs<'a>> {
-    if stream::chosen().is_some() {
-        return run;
-    }
     let mut used = given.to_vec();
     if let Ok(outputs) = &run {
         for index in 0..outputs.len() {
             used.extend(devices(&[outputs.get(index)?]));
         }
+    }
+    if used.is_empty() || stream::chosen().is_some() {
+        return run;
     }
     used.sort_unstable_by_key(|device| (device.kind, device.index));
     used.dedup();

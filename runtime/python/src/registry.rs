@@ -12,6 +12,13 @@ fn version() -> String {
     registry::version()
 }
 
+/// Loads the libraries of kernels and backends, and what delegate wheels declare, unless it was done before. What goes
+/// wrong is a warning.
+#[pyfunction]
+fn _load_components(py: Python<'_>) -> PyResult<()> {
+    components::ensure(py)
+}
+
 /// The names of all operators, each once, in order of registration.
 #[pyfunction]
 fn _get_operator_names(py: Python<'_>) -> PyResult<Vec<String>> {
@@ -76,6 +83,7 @@ fn cpu_features() -> Vec<&'static str> {
 /// Adds the functions to the module.
 pub fn add_functions(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(_load_components, m)?)?;
     m.add_function(wrap_pyfunction!(_get_operator_names, m)?)?;
     m.add_function(wrap_pyfunction!(_get_registered_backend_names, m)?)?;
     m.add_function(wrap_pyfunction!(_is_available, m)?)?;

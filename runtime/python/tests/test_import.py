@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 MEASURE = """
 import sys, time
 def resident():
@@ -39,10 +41,24 @@ def test_the_libraries_are_loaded_at_first_use(python):
 import executorch_runtime
 kernels = lambda: "libexecutorch_kernels_optimized" in open("/proc/self/maps").read()
 before = kernels()
-executorch_runtime.Runtime.get().operator_registry.operator_names
+executorch_runtime.Runtime.get()
 print(before, kernels())
 """
     assert python(code).strip() == "False True"
+
+
+def test_calls_look_for_no_library(python, add_path, tmp_path):
+    code = f"""
+import executorch_runtime
+method = executorch_runtime.Runtime.get().load_program({str(add_path)!r}).load_method("forward")
+ones = executorch_runtime.Tensor([[1.0] * 4] * 2)
+for _ in range(50):
+    method.execute([ones, ones])
+"""
+    python(code, LD_DEBUG="libs", LD_DEBUG_OUTPUT=str(tmp_path / "loader"))
+    lines = [line for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
+    searches = Counter(line.partition("find library=")[2].split()[0] for line in lines if "find library=" in line)
+    assert searches and max(searches.values()) < 10, searches
 
 
 def test_one_copy_of_each_library(python):

@@ -60,6 +60,8 @@ class Runtime:
         """The one instance."""
         if Runtime._instance is None:
             Runtime._instance = Runtime()
+            # Now, as upstream's import does, and not while the first program is loaded.
+            _native._load_components()
         return Runtime._instance
 
     def load_program(
