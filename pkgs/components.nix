@@ -1,5 +1,6 @@
 # The libraries of a row: one derivation for each component, all on the same built dependencies, each linked to those that
-# it needs. What has nothing of an accelerator is shared with the row that has none (`shared`). The compiler's and the linker's arguments are `cargo xtask component`'s, so that a wheel is the same without Nix.
+# it needs. Dependencies, and what has nothing of an accelerator, are shared with the row that has none (`shared`). The
+# compiler's and the linker's arguments are `cargo xtask component`'s, so that a wheel is the same without Nix.
 {
   pkgs,
   row,
@@ -37,54 +38,70 @@ let
     '';
   };
 
-  dependencies = crane.buildDepsOnly (
+  # What device code needs besides is little, and compiled where it is used.
+  dependencies =
+    shared.dependencies or (crane.buildDepsOnly (
+      arguments
+      // {
+        pname = "executorch-${row.name}";
+        buildPhaseCargoCommand = "xtask component ${row.name} --stage stage";
+        # The tables that say what is built.
+        extraDummyScript = ''
+          mkdir -p $out/wheels
+          cp ${../wheels/rows.toml} $out/wheels/rows.toml
+          cp ${../wheels/components.toml} $out/wheels/components.toml
+        '';
+      }
+    ));
+
+  # All components, each beside those that it needs.
+  libraries = builtins.foldl' (
+    earlier: name:
+    let
+      needs = map (need: "${earlier.${need}}/${file need}") (components.${name}.needs or [ ]);
+    in
+    earlier
+    // {
+      ${name} =
+        if isPlain name && shared ? libraries.${name} then
+          shared.libraries.${name}
+        else
+          crane.mkCargoDerivation (
+            arguments
+            // {
+              pname = "${components.${name}.package}-${row.name}";
+              cargoArtifacts = dependencies;
+              doInstallCargoArtifacts = false;
+              buildPhaseCargoCommand = ''
+                for library in ${toString needs}; do
+                  ln -s $library stage/
+                done
+                xtask component ${row.name} ${name} --stage stage
+              '';
+              installPhaseCommand = "install -Dm755 stage/${file name} -t $out";
+            }
+          );
+    }
+  ) { } row.components;
+
+  # All once more: in one go, from sources in another folder, on no dependencies that were built before.
+  again = crane.mkCargoDerivation (
     arguments
     // {
-      pname = "executorch-${row.name}";
-      buildPhaseCargoCommand = "xtask component ${row.name} --stage stage";
-      # The tables that say what is built.
-      extraDummyScript = ''
-        mkdir -p $out/wheels
-        cp ${../wheels/rows.toml} $out/wheels/rows.toml
-        cp ${../wheels/components.toml} $out/wheels/components.toml
+      pname = "again-${row.name}";
+      src = pkgs.runCommand "a-folder-with-another-name" { } "cp -R ${workspace.sources.code} $out";
+      cargoArtifacts = null;
+      doInstallCargoArtifacts = false;
+      buildPhaseCargoCommand = ''
+        for name in ${toString row.components}; do
+          xtask component ${row.name} $name --stage stage
+        done
       '';
+      installPhaseCommand = "install -Dm755 -t $out ${
+        toString (map (name: "stage/${file name}") row.components)
+      }";
     }
   );
-
-  # All components of the row. `more` replaces arguments: sources, or dependencies that were built before.
-  link =
-    more:
-    let
-      add =
-        earlier: name:
-        let
-          needs = map (need: "${earlier.${need}}/${file need}") (components.${name}.needs or [ ]);
-        in
-        earlier
-        // {
-          ${name} =
-            if more == { } && isPlain name && shared ? ${name} then
-              shared.${name}
-            else
-              crane.mkCargoDerivation (
-                arguments
-                // {
-                  pname = "${components.${name}.package}-${row.name}";
-                  cargoArtifacts = dependencies;
-                  doInstallCargoArtifacts = false;
-                  buildPhaseCargoCommand = ''
-                    for library in ${toString needs}; do
-                      ln -s $library stage/
-                    done
-                    xtask component ${row.name} ${name} --stage stage
-                  '';
-                  installPhaseCommand = "install -Dm755 stage/${file name} -t $out";
-                }
-                // more
-              );
-        };
-    in
-    builtins.foldl' add { } row.components;
 
   # What stands in for NVIDIA's libraries in the gate.
   fakes = crane.mkCargoDerivation (
@@ -103,10 +120,9 @@ let
 in
 {
   inherit
-    arguments
     dependencies
-    link
+    libraries
+    again
     fakes
     ;
-  libraries = link { };
 }

@@ -29,14 +29,14 @@ let
         if matrix.plain row == row then
           { }
         else
-          (import ./. {
+          import ./. {
             inherit inputs;
             row = matrix.plain row;
-          }).libraries;
+          };
     })
     dependencies
     libraries
-    link
+    again
     fakes
     ;
   unbuilt = matrix.unbuilt row;
@@ -56,7 +56,7 @@ in
     xnnpack
     dependencies
     libraries
-    link
+    again
     fakes
     ;
   wheel =

@@ -78,7 +78,6 @@ in
         (named "wheel-${row.name}-reproducible" (
           import ../checks/reproducible.nix {
             inherit row;
-            inherit (base) pkgs;
             built = base;
           }
         ))

@@ -63,7 +63,8 @@ rec {
       # Manifests and names of files are all that counts.
       src = sources.code;
       cargoExtraArgs = "--locked ${packages}";
-      cargoCheckExtraArgs = "--all-targets";
+      # For clippy; tests build what they need themselves.
+      buildPhaseCargoCommand = "cargoWithProfile check --locked ${packages} --all-targets";
       cargoTestExtraArgs = "--no-run";
     }
   );

@@ -19,23 +19,27 @@ let
   # A program that builds or tries wheels. It is not shipped, and compiled quickly.
   program =
     package: more:
-    let
-      arguments = common // {
+    crane.buildPackage (
+      common
+      // {
         pname = package;
         CARGO_PROFILE = "xtask";
         cargoExtraArgs = "--locked --package ${package}";
-      };
-    in
-    crane.buildPackage (
-      arguments
-      // {
-        cargoArtifacts = crane.buildDepsOnly (
-          arguments // { buildPhaseCargoCommand = "cargoWithProfile build ${arguments.cargoExtraArgs}"; }
-        );
+        cargoArtifacts = programs;
         doInstallCargoArtifacts = false;
       }
       // more
     );
+
+  # What they depend on, most of it in common.
+  programs = crane.buildDepsOnly (
+    common
+    // {
+      pname = "programs";
+      CARGO_PROFILE = "xtask";
+      buildPhaseCargoCommand = "cargoWithProfile build --locked --package xtask --package wheelhouse-cli";
+    }
+  );
 in
 {
   inherit crane common sources;

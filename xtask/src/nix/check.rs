@@ -14,17 +14,6 @@ use wheelhouse::{component, row};
 const ROWS: &str = ".#lib.rows";
 /// The builder of every wheel.
 const WHEELS: &str = ".#packages";
-/// What [`check`] builds.
-const CHECKS: [&str; 8] = [
-    "wheel-cpu-audit",
-    "wheel-cpu-floor",
-    "wheel-cpu-exports",
-    "wheel-cpu-gate",
-    "audit-refuses",
-    "floor-refuses",
-    "exports-refuses",
-    "rows",
-];
 /// Mistakes in a row, as expressions of Nix about it, and what is said of them.
 const MISTAKES: [(&str, &str); 5] = [
     ("row // { system = \"riscv64-linux\"; }", "expected one of x86_64-linux, aarch64-linux"),
@@ -103,12 +92,9 @@ pub fn library(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// The checks of the flake on the row without an accelerator, and those that must refuse something. What `flake check` has
-/// besides is tried by cargo, and would be compiled twice: lints, tests, formats; or takes long: rows with device code.
+/// All checks of the flake for this system.
 pub fn check(place: &Place) -> Result<()> {
-    let names = CHECKS.map(|name| format!(".#checks.x86_64-linux.{name}"));
-    let mut args = vec!["build", "--print-build-logs", "--keep-going", "--no-link"];
-    args.extend(names.iter().map(String::as_str));
+    let args = ["flake", "check", "--print-build-logs", "--keep-going"];
     run(&mut Flake::new(place, &args)?.command(&args))
 }
 
