@@ -144,7 +144,7 @@ fn article(kind: Kind) -> String {
 
 fn tensor(object: &Bound<'_, PyAny>, info: Option<&TensorInfo>) -> PyResult<Converted> {
     if let Ok(own) = object.cast::<OwnTensor>() {
-        own.get().settle(stream::used()).or_raise()?;
+        own.get().settle(stream::used).or_raise()?;
         return own_tensor(own.get().inner(), info);
     }
     if nested::is_sequence(object) || nested::is_number(object) {

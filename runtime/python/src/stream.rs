@@ -4,10 +4,9 @@
 //! one, delegates work on streams of their own, which come after CUDA's legacy default stream, and a call that leaves
 //! anything on a device waits for the device before it returns.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 type Get = unsafe extern "C" fn(*mut *mut c_void) -> bool;
 
@@ -17,25 +16,9 @@ pub const LEGACY: i64 = 1;
 /// `et_caller_stream_get`, if the library that keeps the choice is loaded: nobody chose anything before.
 fn get() -> Option<Get> {
     static FOUND: OnceLock<Get> = OnceLock::new();
-    // Looking for a library that is not there reads folders, and every call would do it.
-    static MISSED: AtomicU64 = AtomicU64::new(0);
     if let Some(&get) = FOUND.get() {
         return Some(get);
     }
-    let loads = loads();
-    if MISSED.load(Ordering::Relaxed) == loads {
-        return None;
-    }
-    match find() {
-        Some(get) => Some(*FOUND.get_or_init(|| get)),
-        None => {
-            MISSED.store(loads, Ordering::Relaxed);
-            None
-        }
-    }
-}
-
-fn find() -> Option<Get> {
     // SAFETY: NUL-terminated names. Nothing is loaded; a library that is here stays as long as the process.
     unsafe {
         let name = c"libexecutorch_extension_cuda.so.1";
@@ -48,21 +31,8 @@ fn find() -> Option<Get> {
             return None;
         }
         // SAFETY: the ABI declares a function of this type by this name.
-        Some(std::mem::transmute::<*mut c_void, Get>(symbol))
+        Some(*FOUND.get_or_init(|| std::mem::transmute::<*mut c_void, Get>(symbol)))
     }
-}
-
-/// How many libraries the process has loaded so far; at least one.
-fn loads() -> u64 {
-    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, loads: *mut c_void) -> c_int {
-        // SAFETY: the loader's record, and the place that `loads` gives.
-        unsafe { *loads.cast::<u64>() = (*info).dlpi_adds };
-        1
-    }
-    let mut loads = 0_u64;
-    // SAFETY: the function is called before this returns, at most once, with this place.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut loads).cast()) };
-    loads
 }
 
 /// The stream that this thread chose, as DLPack numbers it; none if it chose none.

@@ -48,18 +48,18 @@ impl Tensor {
         self.inner.layout()
     }
 
-    /// Makes sure that the elements are there for who uses `stream`: waits for the device unless they come in order.
-    pub fn settle(&self, stream: i64) -> client::Result<()> {
+    /// Makes sure that the elements are there for who uses `stream`: waits for the device unless they come in order. Asks
+    /// for the stream only if the device may still be working.
+    pub fn settle(&self, stream: impl FnOnce() -> i64) -> client::Result<()> {
         match self.pending {
-            Some(pending) if pending != stream => self.inner.device().synchronize(),
+            Some(pending) if pending != stream() => self.inner.device().synchronize(),
             _ => Ok(()),
         }
     }
 
     fn copy_to(&self, py: Python<'_>, device: client::Device) -> PyResult<client::Tensor> {
-        let stream = stream::used();
         let copy = || {
-            self.settle(stream)?;
+            self.settle(stream::used)?;
             self.inner.to(device)
         };
         py.detach(copy).or_raise()
@@ -373,7 +373,7 @@ impl Tensor {
             ));
         }
         let is_copied = copy == Some(true) || wanted != own;
-        let used = if is_copied { stream::used() } else { stream.unwrap_or(stream::LEGACY) };
+        let used = || if is_copied { stream::used() } else { stream.unwrap_or(stream::LEGACY) };
         let tensor = py.detach(|| {
             if is_copied || stream != Some(NO_STREAM) {
                 self.settle(used)?;
