@@ -12,6 +12,7 @@ mod machine;
 mod outcome;
 mod ptd;
 mod runner;
+mod schedule;
 mod server;
 mod table;
 

@@ -1,14 +1,13 @@
-//! Runs the checks, each in a process of its own, and makes the report.
+//! Runs each check in a process of its own, and makes the report.
 
 use crate::check::Check;
 use crate::clean::{self, Ending};
 use crate::context::State;
 use crate::input::Input;
 use crate::outcome::{Handed, shortened};
-use crate::{checks, machine, server};
+use crate::{checks, machine, schedule, server};
 use anyhow::{Context, Result, bail};
 use executorch_gate_report::{self as report, Outcome, Report, SCHEMA, Verdict};
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -44,13 +43,12 @@ pub fn run(folder: &Path, out: &Path, work: Option<PathBuf>, only: &[String]) ->
     let chosen = choose(checks::all(), only)?;
     let total = chosen.len();
     let runner = Runner { state_file, work: work.clone(), logs: out.join("logs"), patience: gate.patience };
-    let mut done: Vec<report::Check> = Vec::new();
-    for (place, check) in chosen.iter().enumerate() {
-        let result = runner.one(check, &done);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let told = |count: usize, result: &report::Check| {
         let mark = crate::table::word(result.outcome);
-        eprintln!("gate: {:>2}/{total} {mark:6} {:24} {:5.1} s", place + 1, result.id, result.seconds);
-        done.push(result);
-    }
+        eprintln!("gate: {count:>2}/{total} {mark:6} {:24} {:5.1} s", result.id, result.seconds);
+    };
+    let done = schedule::all(&chosen, workers, |check, needs| runner.one(check, needs), told);
     let mut report = Report {
         schema: SCHEMA.into(),
         wheel: report::Wheel { filename: gate.wheel.clone(), sha256, size: bytes.len() as u64 },
@@ -113,9 +111,9 @@ struct Runner {
 }
 
 impl Runner {
-    fn one(&self, check: &Check, done: &[report::Check]) -> report::Check {
+    fn one(&self, check: &Check, needs: &[report::Check]) -> report::Check {
         let started = Instant::now();
-        let handed = match unmet(check, done) {
+        let handed = match unmet(needs) {
             Some(handed) => handed,
             None => self.process(check).unwrap_or_else(|error| Handed {
                 outcome: Outcome::Fail,
@@ -135,8 +133,7 @@ impl Runner {
     }
 
     fn process(&self, check: &Check) -> Result<Handed> {
-        let outcome = self.work.join("outcome.json");
-        let _none_before_the_first = fs::remove_file(&outcome);
+        let outcome = self.work.join(format!("{}.outcome.json", check.id));
         let log = self.logs.join(format!("{}.log", check.id));
         let mut command = clean::command(std::env::current_exe()?, &self.work);
         command
@@ -166,18 +163,11 @@ impl Runner {
     }
 }
 
-/// What a check that cannot be tried gets, because of one that it builds on.
-fn unmet(check: &Check, done: &[report::Check]) -> Option<Handed> {
-    let outcomes: BTreeMap<&str, &report::Check> =
-        done.iter().map(|check| (check.id.as_str(), check)).collect();
-    check.needs.iter().find_map(|need| {
-        let earlier = outcomes.get(need)?;
-        let reason = format!("{need}: {}", earlier.reason);
-        match earlier.outcome {
-            Outcome::Pass => None,
-            outcome => Some(Handed { outcome, reason: shortened(&reason), evidence: Vec::new() }),
-        }
-    })
+/// What a check that cannot be tried gets, because of one of its needs.
+fn unmet(needs: &[report::Check]) -> Option<Handed> {
+    let need = needs.iter().find(|need| need.outcome != Outcome::Pass)?;
+    let reason = shortened(&format!("{}: {}", need.id, need.reason));
+    Some(Handed { outcome: need.outcome, reason, evidence: Vec::new() })
 }
 
 #[cfg(test)]
@@ -214,8 +204,7 @@ mod tests {
             evidence: Vec::new(),
             seconds: 0.0,
         };
-        let unmet =
-            |earlier: &report::Check| super::unmet(&check("b.x", &["a.x"]), std::slice::from_ref(earlier));
+        let unmet = |earlier: &report::Check| super::unmet(std::slice::from_ref(earlier));
         assert_eq!(unmet(&earlier).unwrap().reason, "a.x: broken");
         earlier.outcome = Outcome::Skip;
         assert_eq!(unmet(&earlier).unwrap().outcome, Outcome::Skip);

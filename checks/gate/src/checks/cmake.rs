@@ -98,7 +98,8 @@ pub fn usable(context: &Context) -> Result<(PathBuf, String), Stop> {
 /// Configures `projects/find` with `arguments` of `find_package`, against the package at `prefix`.
 fn find(context: &Context, prefix: &Path, arguments: &str, more: &[&str]) -> Result<Command, Stop> {
     let (cmake, _) = usable(context)?;
-    let build = context.scratch("find")?;
+    // Each check is a process of its own, and several run at once.
+    let build = context.scratch(&format!("find-{}", std::process::id()))?;
     let mut command = context.command(cmake);
     command.arg("-S").arg(context.projects().join("find")).arg("-B").arg(build);
     command.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
