@@ -82,7 +82,8 @@ fn bindgen(place: &Place) -> Result<PathBuf> {
         step(&format!("install bindgen {BINDGEN}"), || {
             output(
                 Command::new("cargo")
-                    .args(["install", "--quiet", "--locked", "--force", "bindgen-cli"])
+                    // It runs for a second: compiling it quickly counts.
+                    .args(["install", "--quiet", "--debug", "--locked", "--force", "bindgen-cli"])
                     .args(["--version", &format!("={BINDGEN}"), "--root"])
                     .arg(&root)
                     .arg("--target-dir")
