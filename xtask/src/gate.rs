@@ -7,6 +7,7 @@ use ::wheelhouse::row::{self, Row};
 use anyhow::{Context, Result, bail, ensure};
 use executorch_gate_report::{Report, Rules, Verdict};
 use executorch_tools::command::{output, run, step};
+use executorch_tools::{Program, ensure as ensure_programs};
 use executorch_vm::{Image, Job, Machine, Settings, to_stderr};
 use std::fs;
 use std::io::Write;
@@ -56,6 +57,15 @@ fn skips(row: &Row, image: &str) -> Vec<String> {
 
 /// What reports call this machine.
 const HERE: &str = "here";
+
+/// What the checks call of this machine; images have it.
+const PROGRAMS: [Program; 5] = [
+    ("c++", "g++"),
+    ("cmake", "cmake"),
+    ("make", "make"),
+    ("pip3", "python3-pip"),
+    ("pkg-config", "pkg-config"),
+];
 
 /// What to try where.
 pub struct Request {
@@ -177,7 +187,10 @@ pub fn gate(place: &Place, request: &Request) -> Result<()> {
     let settings = Settings::from_environment(place.target.join("vm"));
     let machine = match image {
         Some(image) => image.prepare(&settings, &to_stderr)?,
-        None => Machine::here(&settings)?,
+        None => {
+            ensure_programs(&PROGRAMS)?;
+            Machine::here()?
+        }
     };
     let mut command = format!("/job/{PROGRAM} run /job --out /results");
     for check in &request.only {

@@ -4,7 +4,7 @@ use crate::place::Place;
 use crate::wheel;
 use anyhow::{Context, Result};
 use executorch_tools::command::{output, run, step};
-use executorch_tools::{apt, pip};
+use executorch_tools::{ensure, pip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,9 +46,7 @@ impl Environment {
     pub fn cmake(&self, place: &Place, name: &str, source: &Path, options: &[String]) -> Result<PathBuf> {
         let script = "import importlib.util as u; print(u.find_spec('executorch_runtime').submodule_search_locations[0])";
         let package = output(self.python().args(["-c", script])).context("the wheel is not installed")?;
-        if Command::new("c++").arg("--version").output().is_err() {
-            apt(&["g++", "make"])?;
-        }
+        ensure(&[("c++", "g++"), ("make", "make")])?;
         let bin = place.tools.cmake()?.join("bin");
         let build = place.target.join("cpp").join(name);
         step(&format!("build {}", source.display()), || {

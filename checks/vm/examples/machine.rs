@@ -19,7 +19,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> anyhow::Result<()> {
     let settings = Settings::from_environment("target/vm".into());
     let machine = match args {
-        [name, ..] if name == "here" => Machine::here(&settings)?,
+        [name, ..] if name == "here" => Machine::here()?,
         [name, ..] => name.parse::<Image>()?.prepare(&settings, &to_stderr)?,
         [] => anyhow::bail!("usage: machine IMAGE [FILES OUT COMMAND [REPORT]]"),
     };

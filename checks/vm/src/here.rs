@@ -28,9 +28,9 @@ pub struct Here {
 }
 
 impl Here {
-    /// Finds bubblewrap, or installs it; `cache` is for locks.
-    pub fn new(cache: &Path) -> Result<Self> {
-        tools::ensure(cache, &[tools::BWRAP])?;
+    /// Finds bubblewrap, or installs it.
+    pub fn new() -> Result<Self> {
+        tools::ensure(&[tools::BWRAP])?;
         let bwrap = tools::find(tools::BWRAP.0).context("bwrap is missing")?;
         Ok(Self { bwrap })
     }

@@ -66,7 +66,7 @@ fn prepare(image: &Image, settings: &Settings, progress: Progress<'_>) -> Result
             entry
         }
     };
-    tools::ensure(cache, &[tools::MKSQUASHFS])?;
+    tools::ensure(&[tools::MKSQUASHFS])?;
     let emulator = match &settings.emulator {
         Some(emulator) => emulator.clone(),
         None => {
@@ -74,7 +74,7 @@ fn prepare(image: &Image, settings: &Settings, progress: Progress<'_>) -> Result
                 Arch::X86_64 => tools::QEMU_X86_64,
                 Arch::Aarch64 => tools::QEMU_AARCH64,
             };
-            tools::ensure(cache, &[tool])?;
+            tools::ensure(&[tool])?;
             tools::find(tool.0).with_context(|| format!("{} is missing", tool.0))?
         }
     };
@@ -89,10 +89,9 @@ impl Machine {
     /// This machine, with namespaces of its own: no network, an empty home and `/tmp`, other users and processes out of
     /// sight, and of the files only `/usr` and what programs need of `/etc`. It starts at once, but it is no clean
     /// machine: the kernel, the processor and the installed packages are those that happen to be here.
-    pub fn here(settings: &Settings) -> Result<Self, Error> {
+    pub fn here() -> Result<Self, Error> {
         let name = "here".to_owned();
-        let made = fs::create_dir_all(&settings.cache).map_err(anyhow::Error::from);
-        match made.and_then(|()| Here::new(&settings.cache)) {
+        match Here::new() {
             Ok(here) => Ok(Self { name, kind: Kind::Here(here) }),
             Err(source) => Err(Error::Prepare { image: name, source }),
         }

@@ -50,7 +50,7 @@ pub fn build(
     if image.arch() == Arch::Aarch64 && !image.arch().is_here() {
         needed.extend([tools::QEMU_USER_AARCH64, tools::ARCH_TEST]);
     }
-    tools::ensure(cache, &needed)?;
+    tools::ensure(&needed)?;
     // The packages' own scripts run while they are installed.
     let _emulation = binfmt::enable(image.arch(), cache, progress)?;
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use executorch_vm::{Error, Job, Machine, Outcome, Settings};
+use executorch_vm::{Error, Job, Machine, Outcome};
 use std::fs;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let machine = Machine::here(&Settings::from_environment(dir.path().join("cache"))).unwrap();
+        let machine = Machine::here().unwrap();
         fs::create_dir(dir.path().join("files")).unwrap();
         Self { dir, machine }
     }

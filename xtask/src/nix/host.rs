@@ -5,7 +5,7 @@ use crate::place::Place;
 use crate::wheel;
 use anyhow::{Context, Result};
 use executorch_tools::command::{output, run};
-use executorch_tools::{Tools, apt};
+use executorch_tools::{Program, Tools};
 use executorch_vm::{Image, Settings, to_stderr};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -17,15 +17,8 @@ use wheelhouse::digest::hex;
 /// The packages of Debian that what is built may depend on.
 const PACKAGES: [&str; 7] = ["bash", "binutils", "coreutils", "gcc", "libc6-dev", "python3", "tar"];
 
-/// What the stand-in's builders call of the machine, and the packages that have it.
-const PROGRAMS: [(&str, &str); 2] = [("xz", "xz-utils"), ("zstd", "zstd")];
-
-/// Installs what is missing of [`PROGRAMS`].
-pub fn programs() -> Result<()> {
-    let missing = |(program, _): &&(&str, &str)| Command::new(program).arg("--version").output().is_err();
-    let packages: Vec<&str> = PROGRAMS.iter().filter(missing).map(|(_, package)| *package).collect();
-    if packages.is_empty() { Ok(()) } else { apt(&packages) }
-}
+/// What the stand-in's builders call of the machine.
+pub const PROGRAMS: [Program; 2] = [("xz", "xz-utils"), ("zstd", "zstd")];
 
 /// What looks at Nix files: the formatter of nixpkgs in Rust, and a finder of dead code. No registry has them built.
 const LINTS: [&str; 2] = ["nixfmt_rs@0.5.3", "deadnix@1.3.1"];

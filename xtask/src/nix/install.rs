@@ -3,8 +3,8 @@
 
 use super::{no_other_nix, unless};
 use anyhow::{Context, Result, bail, ensure};
-use executorch_tools::apt;
 use executorch_tools::command::output;
+use executorch_tools::ensure;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -140,9 +140,7 @@ fn wanted(plan: &str) -> Vec<&str> {
 
 /// Makes the unpacked program find its loader and libraries, and writes its settings and a script that names them.
 fn finish(prefix: &Path, program: &Path) -> Result<()> {
-    if Command::new("patchelf").arg("--version").output().is_err() {
-        apt(&["patchelf"])?;
-    }
+    ensure(&[("patchelf", "patchelf")])?;
     let libraries = prefix.join("usr/lib/x86_64-linux-gnu");
     let inner = prefix.join("usr/bin/nix");
     // RPATH instead of RUNPATH: it holds for what the libraries need, too.

@@ -11,6 +11,7 @@ pub use check::{check, evaluates, gated, library, same_wheel};
 use crate::place::Place;
 use anyhow::{Context, Result, bail, ensure};
 use executorch_tools::command::{self, output, step};
+use executorch_tools::ensure;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -86,7 +87,7 @@ pub fn run(place: &Place, args: &[String]) -> Result<ExitCode> {
 /// Nix, with everything in the store that the flake takes from a network.
 fn prepare(place: &Place, folder: &Path, args: &[&str]) -> Result<Nix> {
     let program = install::nix(folder)?;
-    host::programs()?;
+    ensure(&host::PROGRAMS)?;
     if looks_at_nix_files(args) {
         host::lints(place)?;
     }

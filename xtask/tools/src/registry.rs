@@ -1,7 +1,7 @@
 //! Tools that come from package registries, each in a virtual environment of its own.
 
-use crate::Lock;
-use crate::command::{output, run, step};
+use crate::command::{output, step};
+use crate::{Lock, apt};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -120,16 +120,4 @@ pub fn requirements(file: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     Ok(lines.filter(|line| !line.is_empty()).map(String::from).collect())
-}
-
-/// Installs Debian packages, which only root can.
-pub fn apt(packages: &[&str]) -> Result<()> {
-    let user = output(Command::new("id").arg("-u")).context("whose session is this?")?;
-    if user.trim() != "0" {
-        bail!("missing: install {} with your package manager", packages.join(", "));
-    }
-    step(&format!("apt-get install {}", packages.join(" ")), || {
-        output(Command::new("apt-get").args(["-qq", "update"]))?;
-        run(Command::new("apt-get").args(["-qq", "install", "-y", "--no-install-recommends"]).args(packages))
-    })
 }

@@ -38,7 +38,7 @@ impl Bench {
         let emulator = dir.path().join("emulator");
         fs::write(&emulator, format!("{PRELUDE}{script}")).unwrap();
         fs::set_permissions(&emulator, fs::Permissions::from_mode(0o755)).unwrap();
-        tools::ensure(dir.path(), &[tools::MKSQUASHFS]).unwrap();
+        tools::ensure(&[tools::MKSQUASHFS]).unwrap();
         let entry = cache::get(&dir.path().join("cache"), "debian-12", "a", &|_| {}, fake).unwrap();
         let arch = Arch::X86_64;
         let kind = Kind::Emulated { entry, arch, emulator, acceleration: Acceleration::Tcg };

@@ -2,9 +2,9 @@
 
 use crate::{SOURCES, mirror};
 use anyhow::{Context, Result, bail};
-use executorch_tools::apt;
 use executorch_tools::command::output;
 use executorch_tools::digest::verify;
+use executorch_tools::ensure;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -115,9 +115,7 @@ fn extract(
     files: Vec<PathBuf>,
     into: &Path,
 ) -> Result<BTreeMap<String, PathBuf>> {
-    if Command::new("xz").arg("--version").output().is_err() {
-        apt(&["xz-utils"])?;
-    }
+    ensure(&[("xz", "xz-utils")])?;
     let mut folders = BTreeMap::new();
     for ((name, source), file) in all.iter().zip(files) {
         let folder = into.join(name);
